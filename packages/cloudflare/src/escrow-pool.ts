@@ -59,7 +59,7 @@ export class EscrowPool {
       sql.exec('INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)', JSON.stringify(tenant), record.win, text)
     sql.exec(
       'DELETE FROM tenants WHERE rowid IN (SELECT rowid FROM tenants WHERE win < ? LIMIT ?)',
-      record.win,
+      record.win - 1,
       MOST_DELETED,
     )
     return answer
@@ -69,8 +69,8 @@ export class EscrowPool {
     const win = Number(row['win'])
     const tenants = new Map<string, string>()
     for (const { tenant } of call.tenants) {
-      const query = 'SELECT record FROM tenants WHERE tenant = ? AND win = ?'
-      const [kept] = this.#context.storage.sql.exec(query, JSON.stringify(tenant), win).toArray()
+      const query = 'SELECT record FROM tenants WHERE tenant = ? AND win >= ?'
+      const [kept] = this.#context.storage.sql.exec(query, JSON.stringify(tenant), win - 1).toArray()
       if (kept !== undefined) tenants.set(tenant, String(kept['record']))
     }
     return { win, pool: String(row['pool']), tenants }

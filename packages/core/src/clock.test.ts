@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { steady, systemAfter } from './clock.js'
+import { createGate } from './index.js'
 
 describe('steady', () => {
   it('never runs backwards, and keeps every step forward', () => {
@@ -19,16 +20,31 @@ describe('steady', () => {
   })
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])('passes over a reading of %s', (odd) => {
-    let reading = odd
+    let reading = 5
     const clock = steady(() => reading)
-    const start = clock()
-    reading = 5
     const first = clock()
     reading = odd
     expect(clock()).toBe(first)
     reading = 8
     expect(clock() - first).toBe(3)
-    expect(Number.isFinite(start)).toBe(true)
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['gives no number', () => Number.NaN, 'NaN'],
+    ['never comes', () => Number.POSITIVE_INFINITY, 'Infinity'],
+    ['gives a date', () => new Date(0), 'an object'],
+    ['is async', async () => 1, 'a promise'],
+    [
+      'is async and rejects',
+      async () => {
+        throw new Error('no time')
+      },
+      'a promise',
+    ],
+  ])('refuses a clock that %s, by name', (_, clock, got) => {
+    const message = `clock() must be finite, got ${got}`
+    expect(() => steady(clock as never)).toThrow(message)
+    expect(() => createGate({ clock: clock as never })).toThrow(message)
   })
 })
 

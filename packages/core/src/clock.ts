@@ -1,3 +1,5 @@
+import { fail } from './options.js'
+
 /** Milliseconds since some fixed point, fractions allowed. Only differences are used. */
 export type Clock = () => number
 
@@ -28,13 +30,16 @@ export const systemAfter: After = (ms, fn) => {
 
 /**
  * `clock`, made to never run backwards: a jump back counts as no time passed, and time goes on from there.
- * A reading that is not a finite number repeats the last one. The platform's own clock is steady already.
+ * A later reading that is not a finite number repeats the last one. The platform's own clock is steady already.
+ *
+ * @throws TypeError, RangeError if the first reading is not a finite number, such as that of an async function
  */
 export function steady(clock: Clock): Clock {
   if (clock === systemClock) return clock
   const first = clock()
+  if (!Number.isFinite(first)) fail('clock()', 'finite', first)
   // In a typed array, because a captured number that is not a small integer is allocated anew at each assignment.
-  const state = Float64Array.of(Number.isFinite(first) ? first : 0, 0)
+  const state = Float64Array.of(first, 0)
   return () => {
     const reading = clock()
     const last = state[LAST]!

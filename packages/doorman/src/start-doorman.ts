@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
-import { ClockDesk, systemAfter, systemClock } from '@fairlead/core/internal'
+import { ClockDesk, type NamedReport, systemAfter, systemClock } from '@fairlead/core/internal'
 import { Access, type Credentials } from './access.js'
 import { Configuration, configSource } from './config/configuration.js'
 import { type Addresses, EtcdElection } from './etcd/election.js'
 import type { EtcdPlace } from './etcd/watched-key.js'
 import { clockHandler } from './fleet/clock-handler.js'
+import { ClockService, type ReportAnswer } from './fleet/clock-service.js'
 import { serveGrpc } from './grpc/server.js'
 import { capacityHandler } from './http/capacity-handler.js'
 import { serveHttp } from './http/server.js'
@@ -56,17 +57,19 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     }
     let masterUrl: () => string | undefined = () => undefined
     const { host, hostname, port, httpPort, debugPort, tls, graceMs, log, maxRequestBytes, corsOrigins } = settings
-    const grpc = await serveGrpc({ service, host, port, tls, maxRequestBytes, log })
-    shutdown.on('drain', () => grpc.close(graceMs))
     let isMaster: () => boolean = () => false
+    const clocks = new ClockService({
+      desk: new ClockDesk(systemClock, systemAfter),
+      allow: (from, name) => access?.requireResource(from, name),
+      isMaster: () => isMaster(),
+    })
+    let masterAddress: () => string | undefined = () => undefined
+    const report = (from: Credentials, said: NamedReport): Promise<ReportAnswer> =>
+      clocks.report(from, said, masterAddress())
+    const grpc = await serveGrpc({ service, report, host, port, tls, maxRequestBytes, log })
+    shutdown.on('drain', () => grpc.close(graceMs))
     const handler = clockHandler(
-      {
-        desk: new ClockDesk(systemClock, systemAfter),
-        allow: (from, name) => access?.requireResource(from, name),
-        isMaster: () => isMaster(),
-        masterUrl: () => masterUrl(),
-        maxRequestBytes,
-      },
+      { clocks, masterUrl: () => masterUrl(), maxRequestBytes },
       capacityHandler({ service, masterUrl: () => masterUrl(), maxRequestBytes, corsOrigins }),
     )
     const http = httpPort === undefined ? undefined : await serveHttp({ handler, host, port: httpPort, tls, log })
@@ -111,6 +114,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
 
     access = allowed
     isMaster = () => server.discovery().isMaster
+    masterAddress = () => server.discovery().mastership.masterAddress
     configuration?.follow({ configure: (next) => server.configure(next), counted: (how) => metrics.configured(how) })
     if (election !== undefined) election.start()
     else server.won({ afterNobody: settings.fresh ?? false })

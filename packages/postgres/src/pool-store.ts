@@ -81,7 +81,7 @@ export class PostgresPoolStore implements PoolStore {
       SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, p.version, p.win, p.pool,
         (SELECT json_object_agg(t.tenant, t.record) FROM unnest($2::text[]) AS n (tenant)
           CROSS JOIN LATERAL (SELECT * FROM ${tenants} t WHERE t.key = $1 AND t.tenant = n.tenant LIMIT 1) AS t
-          WHERE t.win = p.win) AS tenants
+          WHERE t.win >= p.win - 1) AS tenants
       FROM (SELECT) AS one LEFT JOIN ${pools} p ON p.key = $1`
     this.#save = `
       WITH saved AS (
@@ -96,7 +96,7 @@ export class PostgresPoolStore implements PoolStore {
       ), old AS (
         DELETE FROM ${tenants} WHERE ctid = ANY (ARRAY (
           SELECT ctid FROM ${tenants}
-          WHERE key = $1 AND win < $4 AND tenant <> ALL ($6::text[]) AND EXISTS (SELECT FROM saved)
+          WHERE key = $1 AND win < $4 - 1 AND tenant <> ALL ($6::text[]) AND EXISTS (SELECT FROM saved)
           ORDER BY key, win LIMIT ${MOST_DELETED}
         ))
       )

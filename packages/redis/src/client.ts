@@ -31,30 +31,30 @@ export function scriptOf(source: string): Script {
   return { source, sha1: createHash('sha1').update(source).digest('hex') }
 }
 
-/** Runs a script on one key by its hash; sends the whole script only to a Redis that does not have it. */
-export type RunScript = (script: Script, key: string, args: string[]) => Promise<unknown>
+/** Runs a script on some keys by its hash; sends the whole script only to a Redis that does not have it. */
+export type RunScript = (script: Script, keys: string[], args: string[]) => Promise<unknown>
 
 /** Distinguishes the clients by their methods, so none of the packages is imported. Throws for any other object. */
 export function scriptRunner(client: unknown): RunScript {
   if (isNodeRedis(client))
-    return (script, key, args) => {
-      const options = { keys: [key], arguments: args }
+    return (script, keys, args) => {
+      const options = { keys, arguments: args }
       return unlessMissing(
         () => client.evalSha(script.sha1, options),
         () => client.eval(script.source, options),
       )
     }
   if (isIoRedis(client))
-    return (script, key, args) =>
+    return (script, keys, args) =>
       unlessMissing(
-        () => client.evalsha(script.sha1, 1, key, ...args),
-        () => client.eval(script.source, 1, key, ...args),
+        () => client.evalsha(script.sha1, keys.length, ...keys, ...args),
+        () => client.eval(script.source, keys.length, ...keys, ...args),
       )
   if (isUpstash(client))
-    return (script, key, args) =>
+    return (script, keys, args) =>
       unlessMissing(
-        () => client.evalsha(script.sha1, [key], args),
-        () => client.eval(script.source, [key], args),
+        () => client.evalsha(script.sha1, keys, args),
+        () => client.eval(script.source, keys, args),
       )
   throw new TypeError('client must be a client of the package redis (4 or later), ioredis or @upstash/redis')
 }

@@ -8,15 +8,17 @@ import { LEASE_SUMS } from './lease-sums.js'
  *
  * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, time and epoch of
  *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
- *   members, the time since which claims fade, the time by which all refused tenants are back
- * - `active`, `line`, `lineBefore`: strata of tenants, five numbers each, in order
+ *   members, the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
+ *   least share and the most ahead
+ * - `active`, `line`, `lineBefore`, `wanting`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
- * - `t:<tenant>`: weight, used, place, whether it is active, ask and its slot; and for each member its number, rate,
- *   used and part
  *
- * When a window begins, the active members of the last one are renumbered, in their order; everything else is
- * forgotten. It expires one window late.
+ * And a hash of tenants for even windows, and one for odd windows: weight, used, place, whether it is active, ask and its
+ * slot, what it carries, whether it wants more; and for each member its number, rate, used and part.
+ *
+ * When a window begins, the active members of the last one are renumbered, in their order, and its tenants are kept;
+ * everything else is forgotten. The hashes expire one window late.
  */
 export const LEASE_SCRIPT: string = `${LEASE_SUMS}
 local key = KEYS[1]
@@ -28,25 +30,30 @@ local markTotal, markAhead, markMembers = tonumber(ARGV[11]), tonumber(ARGV[12])
 local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
 local need, leftSaid = tonumber(ARGV[16]), tonumber(ARGV[17])
 local saidAhead, wants = tonumber(ARGV[18]), tonumber(ARGV[19])
-local FIRST_TENANT, TENANT = 20, 5
+local FIRST_TENANT, TENANT, FIRST_PLACE = 20, 5, 9
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local LATE, PATIENCE = 1.5, 3 / 10
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
-local function read(fields)
+local function read(hash, fields)
   local values = {}
   for from = 1, #fields, 1000 do
-    local some = redis.call('HMGET', key, unpack(fields, from, min(from + 999, #fields)))
+    local some = redis.call('HMGET', hash, unpack(fields, from, min(from + 999, #fields)))
     for i = 1, #some do values[from + i - 1] = some[i] end
   end
   return values
 end
-local writes = {}
-local function write(field, value)
-  writes[#writes + 1] = field
-  writes[#writes + 1] = value
+local writes, tenantWrites = {}, {}
+local function write(field, value, list)
+  list = list or writes
+  list[#list + 1] = field
+  list[#list + 1] = value
 end
+local function save(hash, list)
+  for from = 1, #list, 2000 do redis.call('HSET', hash, unpack(list, from, min(from + 1999, #list))) end
+end
+local function tenantsOf(win) return KEYS[2 + win % 2] end
 
 -- What is known.
 local time = redis.call('TIME')
@@ -56,11 +63,13 @@ if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs en
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
 local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
+local carried, leastShare, mostAhead = 0, 0, 0
 local members, number = {}, nil
-local active, line, lineBefore = {}, {}, {}
+local active, line, lineBefore, wanting = {}, {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-    informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs = unpack(numbers(headLine))
+    informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead =
+    unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
@@ -77,16 +86,22 @@ end
 local now = floor(nowMs / windowMs)
 if now ~= win then
   local kept = {}
+  carried, leastShare, mostAhead = 0, 0, 0
   if headLine and now == win + 1 then
+    local wanted = strataOf(redis.call('HGET', key, 'wanting'))
+    if wanted[1] then
+      leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
+      for i = 1, #wanted do mostAhead = max(mostAhead, wanted[i][5] / wanted[i][3]) end
+    end
     local names = {}
     local fields = redis.call('HKEYS', key)
     local ids = {}
     for i = 1, #fields do if string.sub(fields[i], 1, 3) == 'id:' then ids[#ids + 1] = fields[i] end end
-    local values = read(ids)
+    local values = read(key, ids)
     for i = 1, #ids do names[tonumber(values[i])] = ids[i] end
     local lines = {}
     for i = 1, count do lines[i] = 'm:' .. i end
-    lines = read(lines)
+    lines = read(key, lines)
     for i = 1, count do
       local m = memberOf(lines[i])
       local weight = weightOf(m)
@@ -96,7 +111,11 @@ if now ~= win then
       end
     end
   end
-  if headLine then redis.call('DEL', key) end
+  -- A script that has deleted something is not stopped by a Redis without memory.
+  if headLine or redis.call('EXISTS', KEYS[2], KEYS[3]) > 0 then
+    redis.call('UNLINK', key, tenantsOf(now))
+    if now ~= win + 1 then redis.call('UNLINK', tenantsOf(now + 1)) end
+  end
   local isListening = now == win + 1 and restOfGrace() > 0
   if now ~= win + 1 then ahead, backMs = 0, 0 end
   fadesFromMs, backMs = max(now * windowMs, min(backMs, now * windowMs + PATIENCE * windowMs)), 0
@@ -115,10 +134,10 @@ else
   number = tonumber(redis.call('HGET', key, 'id:' .. name) or nil)
   local fields = {}
   for i = 1, count do fields[i] = 'm:' .. i end
-  local lines = read(fields)
+  local lines = read(key, fields)
   for i = 1, count do members[i] = memberOf(lines[i]) end
-  local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore')
-  active, line, lineBefore = strataOf(strata[1]), strataOf(strata[2]), strataOf(strata[3])
+  local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore', 'wanting')
+  active, line, lineBefore, wanting = strataOf(strata[1]), strataOf(strata[2]), strataOf(strata[3]), strataOf(strata[4])
 end
 local slotNow = floor(nowMs / (windowMs * SLOT))
 if slotNow ~= slot then
@@ -145,11 +164,15 @@ local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
 -- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
-local tenants = {}
+local tenants, aheadOf = {}, {}
 local function stand(tenant, sign)
   local weight, used, ask = tenant[1], tenant[2], tenant[5]
   local at = stratumOf(used / weight)
-  if tenant[4] == 1 then layer(active, at, weight, used, ask, sign) end
+  if tenant[4] == 1 then
+    layer(active, at, weight, used, ask, sign)
+    carried = carried + sign * tenant[7]
+    if tenant[8] == 1 then layer(wanting, at, weight, used, ask, sign) end
+  end
   if ask > 0 and tenant[6] == slot then
     layer(line, at, weight, used, ask, sign)
   elseif ask > 0 and tenant[6] == slot - 1 then
@@ -159,7 +182,7 @@ end
 local function sum(tenant, sign)
   local weight, used, place = tenant[1], tenant[2], SUMS[tenant[3]]
   local ofWeight, ofUsed = place[1], place[2]
-  for j = 7, #tenant, 4 do
+  for j = FIRST_PLACE, #tenant, 4 do
     local at, part = members[tenant[j]], tenant[j + 3]
     -- What is added for no part is nothing.
     if part > 0 then
@@ -170,14 +193,20 @@ local function sum(tenant, sign)
   end
 end
 local function placeOf(tenant)
-  for j = 7, #tenant, 4 do if tenant[j] == number then return j end end
+  for j = FIRST_PLACE, #tenant, 4 do if tenant[j] == number then return j end end
 end
 local function readTenants()
-  local fields = {}
-  for i = FIRST_TENANT, #ARGV, TENANT do fields[#fields + 1] = 't:' .. ARGV[i] end
-  local lines = read(fields)
-  for i = 1, #fields do
-    if lines[i] and not tenants[fields[i]] then tenants[fields[i]] = numbers(lines[i]) end
+  local names, before = {}, {}
+  for i = FIRST_TENANT, #ARGV, TENANT do names[#names + 1] = ARGV[i] end
+  local lines = read(tenantsOf(win), names)
+  if mostAhead > 0 then before = read(tenantsOf(win - 1), names) end
+  for i = 1, #names do
+    if lines[i] then
+      tenants[names[i]] = numbers(lines[i])
+    elseif before[i] then
+      local last = numbers(before[i])
+      aheadOf[names[i]] = max(0, min(mostAhead, last[2] / last[1] - leastShare))
+    end
   end
 end
 if seq >= me.seq then readTenants() end
@@ -224,24 +253,25 @@ local function witnesses()
   return atWork
 end
 
-local function report(field, weight, used, rate, ask)
-  local tenant = tenants[field]
+local function report(name, weight, used, rate, ask)
+  local tenant = tenants[name]
   if tenant then
     stand(tenant, -1)
     sum(tenant, -1)
   else
-    tenant = {weight, 0, 0, 0, 0, 0}
-    tenants[field] = tenant
+    tenant = {weight, 0, 0, 0, 0, 0, weight * (aheadOf[name] or 0), 0}
+    tenants[name] = tenant
   end
   local at = placeOf(tenant)
   if not at then
     at = #tenant + 1
-    tenant[at], tenant[at + 3] = number, 0
+    tenant[at], tenant[at + 2], tenant[at + 3] = number, 0, 0
   end
+  if ask > 0 then tenant[8] = 1 elseif used > tenant[at + 2] then tenant[8] = 0 end
   tenant[at + 1], tenant[at + 2] = rate, used
-  tenant[1], tenant[2] = weight, 0
+  tenant[1], tenant[2] = weight, tenant[7]
   local rates = 0
-  for j = 7, #tenant, 4 do
+  for j = FIRST_PLACE, #tenant, 4 do
     tenant[2] = tenant[2] + tenant[j + 2]
     if isPresent(members[tenant[j]]) then rates = rates + tenant[j + 1] end
   end
@@ -249,7 +279,7 @@ local function report(field, weight, used, rate, ask)
   if ask > 0 then tenant[5], tenant[6] = ask, slot end
   local share = tenant[2] / weight
   if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
-  for j = 7, #tenant, 4 do
+  for j = FIRST_PLACE, #tenant, 4 do
     tenant[j + 3] = 0
     if rates > 0 and isPresent(members[tenant[j]]) then tenant[j + 3] = tenant[j + 1] / rates end
   end
@@ -311,7 +341,7 @@ if seq > me.seq then
   for i = FIRST_TENANT, #ARGV, TENANT do
     local used = 0
     if isHere then used = tonumber(ARGV[i + 2]) end
-    report('t:' .. ARGV[i], tonumber(ARGV[i + 1]), used, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]))
+    report(ARGV[i], tonumber(ARGV[i + 1]), used, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]))
   end
 
   for i = 1, #active do w[i], g[i] = active[i][3], active[i][4] end
@@ -325,7 +355,7 @@ if seq > me.seq then
   end
   local weights, most = 0, 0
   for i = 1, n do weights = weights + w[i] end
-  if weights > 0 then most = limit / weights end
+  if weights > 0 then most = (limit + carried) / weights end
   local left = leftSaid or max(0, limit - granted)
   local before = min(most, level)
   local function kept(m) return min(m.idle, memberClaim(m, before, elapsed)) end
@@ -339,7 +369,7 @@ if seq > me.seq then
   if need > 0 and rest > 0 then
     me.waitMs = rest
   elseif ARGV[FIRST_TENANT] then
-    local tenant = tenants['t:' .. ARGV[FIRST_TENANT]]
+    local tenant = tenants[ARGV[FIRST_TENANT]]
     local used = tenant[2]
     askerWeight, askerGranted = tenant[1], used + me.idle
     local full, keptHere = max(need, quantum), kept(me)
@@ -365,7 +395,9 @@ if seq > me.seq then
         local at = placeOf(tenant)
         tenant[at + 2], tenant[2] = tenant[at + 2] + grant, tenant[2] + grant
         sum(tenant, 1)
+        tenant[8] = 0
       else
+        tenant[8] = 1
         local function freeIn(part)
           local later = elapsedAt(nowMs + part * windowMs)
           return freeAt(levelOf(most, left + idle, later), later)
@@ -396,7 +428,7 @@ if seq > me.seq then
     if some > 0 then me.ahead, ahead = me.ahead + some, ahead + some end
   end
   me.held = min(max(0, left - grant), max(0, memberClaim(me, now, elapsed) - me.idle))
-  for field, tenant in pairs(tenants) do write(field, join(tenant)) end
+  for name, tenant in pairs(tenants) do write(name, join(tenant), tenantWrites) end
 end
 
 for i in pairs(changed) do
@@ -405,12 +437,16 @@ for i in pairs(changed) do
   write('m:' .. i, join(list))
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-  informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs}))
+  informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))
-for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
-redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
+write('wanting', lineOf(wanting))
+save(key, writes)
+save(tenantsOf(win), tenantWrites)
+for _, hash in ipairs({key, tenantsOf(win)}) do
+  redis.call('PEXPIREAT', hash, string.format('%.0f', (win + 2) * windowMs))
+end
 
 local grant, room = 0, 0
 local isLast = seq == me.seq
@@ -424,7 +460,7 @@ local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, TENANT do
-    local tenant = tenants['t:' .. ARGV[i]]
+    local tenant = tenants[ARGV[i]]
     local share, used = tenant[placeOf(tenant) + 3], tenant[2]
     -- What is granted with this is not used yet.
     if i == FIRST_TENANT then used = used - me.grant end

@@ -24,11 +24,12 @@ export interface RedisPoolStoreOptions {
 }
 
 /**
- * Pools in Redis, for a fleet: one key per pool, one script call per lease, by Redis's own clock.
+ * Pools in Redis, for a fleet: three keys per pool, one script call per lease, by Redis's own clock.
  *
- * The key is `<prefix>:pool:{<name>}:<windowMs>`, so it lies on one node of a cluster, and it expires by itself. Needs
- * Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64 tenants
- * that are reported, and sums of all others, some hundreds.
+ * The keys are `<prefix>:pool:{<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows. They
+ * lie on one node of a cluster, and expire by themselves. Needs Redis 5 or later, or Valkey. A lease costs Redis
+ * O(members), O(members of a tenant) for each of at most 64 tenants that are reported, and sums of all others, some
+ * hundreds.
  *
  * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
  * deadline; the caller does.
@@ -49,7 +50,7 @@ export class RedisPoolStore implements PoolStore {
     this.#prefix = prefix
   }
 
-  /** The key of a pool. */
+  /** The key of a pool; those of its tenants begin with it. */
   keyOf(name: string, windowMs: number): string {
     return `${this.#prefix}:pool:{${name}}:${windowMs}`
   }
@@ -65,7 +66,8 @@ export class RedisPoolStore implements PoolStore {
     ]
     for (const { tenant, weight, used, rate, ask } of tenants) args.push(tenant, weight, used, rate, ask)
     try {
-      return answerOf(await this.#run(LEASE, this.keyOf(name, windowMs), args.map(String)))
+      const key = this.keyOf(name, windowMs)
+      return answerOf(await this.#run(LEASE, [key, `${key}:0`, `${key}:1`], args.map(String)))
     } catch (error) {
       throw storeError(error)
     }

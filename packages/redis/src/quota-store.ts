@@ -71,7 +71,7 @@ export class RedisQuotaStore implements QuotaStore {
 
   async take(key: string, amountMs: number, mostMs: number): Promise<QuotaLevel> {
     const args = [String(amountMs * US_PER_MS), amountMs > 0 ? String(mostMs * US_PER_MS) : '0']
-    const reply = await this.#run(TAKE, `${this.#prefix}:quota:${key}`, args)
+    const reply = await this.#run(TAKE, [`${this.#prefix}:quota:${key}`], args)
     const [taken, debt] = Array.isArray(reply) ? reply.map(Number) : []
     if (taken === undefined || debt === undefined || !Number.isFinite(debt))
       throw new TypeError(`the client answered a script with ${typeof reply}, not with two numbers`)
@@ -79,6 +79,6 @@ export class RedisQuotaStore implements QuotaStore {
   }
 
   async forget(key: string): Promise<void> {
-    await this.#run(FORGET, `${this.#prefix}:quota:${key}`, [])
+    await this.#run(FORGET, [`${this.#prefix}:quota:${key}`], [])
   }
 }

@@ -116,7 +116,7 @@ class Seat {
     this.#arbiter = undefined
     if (this.#member === '') return
     try {
-      await this.#run(EXCHANGE, this.#key, [this.#member, 'leave', ''])
+      await this.#run(EXCHANGE, [this.#key], [this.#member, 'leave', ''])
     } catch {
       // Redis is unavailable: the entry expires there by itself.
     }
@@ -159,7 +159,7 @@ class Seat {
     const report = this.#report
     this.#leases = new Map()
     this.#report = ''
-    this.#run(EXCHANGE, this.#key, this.#said(report, leases)).then(
+    this.#run(EXCHANGE, [this.#key], this.#said(report, leases)).then(
       (reply) => {
         if (this.#answered(call)) this.#hears(reply, report, leases)
       },

@@ -41,7 +41,7 @@ describe('an edge bundle', () => {
       `import { fairFetch } from '@fairlead/core/fetch'; export default fairFetch(() => new Response())`,
       20.5,
     ],
-    ['a gate with FAIR', gate('createGate()'), 14.7],
+    ['a gate with FAIR', gate('createGate()'), 14.72],
     [
       'a gate with FAIR and shedding',
       `import { createGate, loadShedder } from '@fairlead/core'
@@ -51,7 +51,7 @@ describe('an edge bundle', () => {
     [
       'a queue alone',
       `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-      21.9,
+      22.5,
     ],
     [
       'a budget alone',

@@ -1,6 +1,16 @@
-import { type AdaptiveCapacity, adaptive } from '@fairlead/core/queue'
+import { type AdaptiveCapacity, adaptive, fixed } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
-import { afterShortage, HOLD_OUTS, NEEDED, SHORTAGE_MS, TABLE, type Trial, UNBOUNDED, unbounded } from './scenarios.js'
+import {
+  afterShortage,
+  CACHED,
+  HOLD_OUTS,
+  NEEDED,
+  SHORTAGE_MS,
+  TABLE,
+  type Trial,
+  UNBOUNDED,
+  unbounded,
+} from './scenarios.js'
 import type { Machine } from './service.js'
 import { type Second, simulate } from './simulate.js'
 
@@ -37,6 +47,21 @@ describe('adaptive, as a share of the best fixed limit', () => {
   it.each(HOLD_OUTS)('held out: $name', (trial) => {
     const found = shares(trial, SEEDS.slice(0, 12))
     for (const [index, least] of trial.least.entries()) expect(found[index], `${found}`).toBeGreaterThanOrEqual(least)
+  })
+})
+
+describe('adaptive, behind a cache', () => {
+  it.each(CACHED)('keeps the knee of the misses: %o', (machine) => {
+    const stretches = [{ forMs: 240_000, machine }]
+    const fixedTo = (limit: number): number =>
+      mean(simulate(fixed(limit), { seed: 1, stretches }).slice(10), ({ served }) => served)
+    const best = Math.max(...[16, 18, 21].map(fixedTo))
+    const runs = SEEDS.slice(0, 6).map((seed) => simulate(adaptive(), { seed, stretches }))
+    for (let minute = 0; minute < 4; minute++) {
+      const served = runs.map((run) => mean(run.slice(minute * MINUTE, (minute + 1) * MINUTE), (each) => each.served))
+      expect(Math.min(...served) / best, `${served}`).toBeGreaterThan(0.75)
+      expect(mean(runs.flat(), (each) => each.served) / best).toBeGreaterThan(machine.thrashing === 0.1 ? 0.92 : 0.86)
+    }
   })
 })
 
@@ -97,6 +122,14 @@ describe('adaptive, over time', () => {
       }
       expect(mean(seconds, (second) => second.served)).toBeGreaterThan(0.97 * served)
     }
+  })
+
+  it('does not climb to the top of a service that ends a few requests per second', () => {
+    const machine: Machine = { kind: 'sharing', cores: 8, workMs: 3_000 }
+    const runs = SEEDS.map((seed) => simulate(adaptive(), { seed, stretches: [{ forMs: 1_800_000, machine }] }))
+    // Nearly all requests of the first climb still run when it ends: some runs go too far, and need long to come back.
+    const late = runs.map((run) => mean(run.slice(600), ({ served }) => served) / (8 / 3))
+    expect(late.reduce((sum, share) => sum + share, 0) / late.length, `${late}`).toBeGreaterThan(0.7)
   })
 
   it('does not grow while idle, and is ready for the next surge', () => {

@@ -5,7 +5,7 @@ import { Heap } from './heap.js'
 export interface Machine {
   /**
    * `sharing`: cores that all requests share evenly, one core each at most; each c requests beyond the c cores make
-   * all work 10 % longer. `servers`: c servers, which take requests in the order of arrival.
+   * all work longer by `thrashing`. `servers`: c servers, which take requests in the order of arrival.
    */
   kind: 'sharing' | 'servers'
   /** Cores or servers. */
@@ -19,7 +19,11 @@ export interface Machine {
   /** Share of the requests that need more work, and the additional work, in milliseconds. @default none */
   slowShare?: number
   slowWorkMs?: number
-  /** Distribution of the work about its mean. @default 'exponential' */
+  /** Share of the requests that need no work here, such as hits of a cache, and take a millisecond. @default none */
+  quickShare?: number
+  /** Growth of all work for each c requests beyond the c cores. @default 0.1 */
+  thrashing?: number
+  /** How the work is spread about its mean. @default 'exponential' */
   spread?: 'exponential' | 'none'
 }
 
@@ -60,7 +64,8 @@ export class Service {
   }
 
   start(job: Job): void {
-    if (this.#machine.kind === 'sharing') this.#sharing.push(this.#attained + job.workMs, job)
+    if (job.workMs === 0) this.#elsewhere.push(this.#nowMs + job.elsewhereMs, job)
+    else if (this.#machine.kind === 'sharing') this.#sharing.push(this.#attained + job.workMs, job)
     else {
       this.#queue.push(job)
       this.#serve()
@@ -102,9 +107,9 @@ export class Service {
   /** Work that a running request receives per millisecond. */
   #speed(): number {
     const running = this.#sharing.size
-    const cores = this.#machine.cores
+    const { cores, thrashing = 0.1 } = this.#machine
     if (running <= cores) return 1
-    return cores ** 2 / (cores + 0.1 * (running - cores)) / running
+    return cores ** 2 / (cores + thrashing * (running - cores)) / running
   }
 
   #serve(): void {

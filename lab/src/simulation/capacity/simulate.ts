@@ -37,8 +37,8 @@ export interface Second {
   waited: number
 }
 
-/** Duration of a request that the machine refuses. */
-const REFUSAL_MS = 1
+/** How long a request takes that the machine refuses, or that needs no work. */
+const QUICK_MS = 1
 
 /** Runs requests through `capacity`, exponential in their work, and returns the measurements, second by second. */
 export function simulate(capacity: Capacity, scenario: Scenario): Second[] {
@@ -127,8 +127,10 @@ export function simulate(capacity: Capacity, scenario: Scenario): Second[] {
 }
 
 function drawJob(random: Random, machine: Machine, failing: number, nowMs: number): Job {
-  if (failing > 0 && random() < failing) return { startedMs: nowMs, workMs: 0, elsewhereMs: REFUSAL_MS, failed: true }
-  const { workMs, elsewhereMs = 0, slowShare = 0, slowWorkMs = 0, spread } = machine
+  const quick = (failed: boolean): Job => ({ startedMs: nowMs, workMs: 0, elsewhereMs: QUICK_MS, failed })
+  if (failing > 0 && random() < failing) return quick(true)
+  const { workMs, elsewhereMs = 0, slowShare = 0, slowWorkMs = 0, quickShare = 0, spread } = machine
+  if (quickShare > 0 && random() < quickShare) return quick(false)
   const slow = slowShare > 0 && random() < slowShare ? slowWorkMs : 0
   const meanMs = workMs + slow
   const drawnMs = spread === 'none' ? meanMs : exponential(random, meanMs)

@@ -3,31 +3,40 @@ import { draws } from '../../worlds/luck.js'
 import type { Rule } from '../../worlds/rules.js'
 
 /**
- * Rule `fair-clock` for the processes of one world, which share a clock. Reports and leases are under way until
- * somebody asks or reports next; the arbiter has the clock of the process that came first.
+ * Rule `fair-clock` for the processes of one world, which share a clock. Reports and leases are under way, and timers
+ * ring, until somebody asks or reports next; the arbiter has the time of the world.
  */
 export function sharedRule(): Rule {
   const arbiter = new ClockArbiter()
   const hears = new Map<string, (lease: string) => void>()
-  let arbiterClock: (() => number) | undefined
+  let now = (): number => 0
   let underWay: (() => void)[] = []
+  let timers: { readonly atMs: number; readonly ring: () => void }[] = []
 
   function deliver(): void {
+    const ringing = timers.filter(({ atMs }) => atMs <= now())
+    timers = timers.filter(({ atMs }) => atMs > now())
+    for (const { ring } of ringing) ring()
     const due = underWay
     underWay = []
     for (const arrive of due) arrive()
   }
 
-  return (seed, clock, weightOf) => {
-    arbiterClock ??= clock
-    const now = arbiterClock
+  function after(ms: number, ring: () => void): () => void {
+    timers.push({ atMs: now() + ms, ring })
+    // Nobody cancels one.
+    return () => {}
+  }
+
+  return (seed, clock, weightOf, truth) => {
+    now = () => 1000 * truth.now()
     const join = (_name: string, hear: (lease: string) => void) => (report: string, member: string) => {
       hears.set(member, hear)
       underWay.push(() => {
         for (const [name, lease] of arbiter.hear(report, now())) underWay.push(() => hears.get(name)?.(lease))
       })
     }
-    const shared = { name: 'world', link: { join } }
+    const shared = { name: 'world', link: { join, after } }
     const tracker = new FairTracker({ clock, random: draws(seed).next, weightOf, shared })
     return {
       admit(flow, cost) {

@@ -1,4 +1,5 @@
-import { DurationHistogram } from './window.js'
+import { Ages } from './ages.js'
+import { LifeTable } from './life-table.js'
 
 /**
  * Ratio of a level to the one before; throughput must grow by at least its square root. A round has too few completions
@@ -12,36 +13,24 @@ const STEP = 2
 const SHORTEST_MS = 200
 const ENOUGH = 100
 const CAREFUL_ENOUGH = 30
-/** A level with fewer completions than this is not compared with others. */
-const LEAST = 4
 /**
  * Longest round, and the longest part of its beginning that is left out. With requests of 5 s, four rounds climb from
  * 20 to 200 before the first request has ended.
  */
 const LONGEST_MS = 1_500
+/** A round that leaves a suspicion continues to this multiple of the completions, or of the longest time. */
+const LONGER = 2
 /**
- * A round that would end the climb continues: to this multiple of the completions, or for the longest time if that has
- * these few completions; and for at most this multiple of that time. With fewer, nothing is known about the level.
+ * Standard errors by which requests must have become slower: to look longer at a level, and to end the climb, by mistake
+ * at one level in a hundred.
  */
-const LONGER = 4
-const FEW = 10
-/** Standard errors by which throughput must be too low. */
-const SURE = 1
-/**
- * Share of the requests that counts as the quick ones; and their slowdown, as a logarithm, that proves congestion: a
- * third of the slowdown that congestion predicts for all requests, or this and two standard errors.
- */
-const QUICK = 1 / 3
-const CONGESTED = 1 / 3
-const AS_QUICK = 0.1
+const SUSPECTED = 1
+const SURE = 2.33
 
-/** The measurements of a round at a level. */
+/** What a round at a level found. */
 interface Round {
   readonly level: number
-  readonly completions: number
-  readonly measuredMs: number
-  /** Upper quantile of the quick requests' durations. */
-  readonly quick: { readonly log: number; readonly error: number }
+  readonly perMs: number
 }
 
 /**
@@ -51,19 +40,18 @@ interface Round {
  *
  * The throughput of a service without a bottleneck grows in proportion to the number in flight, whatever its durations.
  * A level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
- * second, by more than a standard error of a Poisson count, *and* the quickest third of the requests has become slower:
- * congestion makes all requests slower, an unlucky mix only some. The size of the slowdown follows from Little's law:
- * it is k divided by the growth of throughput. The limit goes back to the lowest level that served as much.
+ * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by two
+ * standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; what ends
+ * at an age depends on neither. Hits of a cache, which no bottleneck makes slower, say nothing, and do no harm. The
+ * limit goes back to the lowest level that served as much.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
- * is in flight. A round that would end the climb continues to four times the completions or 1.5 s, and until ten
- * requests have ended, for 6 s at most: until slow requests have filled their slots, throughput fluctuates. Only time
- * with waiting requests counts, from one mean duration after the step on.
+ * is in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
+ * waiting requests counts, from one mean duration after the step on.
  *
  * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
- * longest time, but wait for 30 completions, from one whole mean duration after the step on; a round that would end it
- * continues to four times as many. So it takes as many requests, and not as much time, to see that a service of slow
- * requests has room.
+ * longest time, but wait for 30 completions, from one whole mean duration after the step on. So it takes as many
+ * requests, and not as much time, to see that a service of slow requests has room.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -72,13 +60,17 @@ export class Climb {
   readonly careful: boolean
   readonly #max: number
   readonly #rounds: Round[] = []
-  readonly #durations: DurationHistogram = new DurationHistogram()
+  /** What all rounds before this one saw. */
+  readonly #lower: LifeTable = new LifeTable()
+  readonly #ages: Ages = new Ages()
   #limit: number
   #ended = false
   /** Requests have been waiting since the round began. */
   #open = false
-  /** The completions so far show that the level is too high. */
+  /** The level seemed too high, and the round continues. */
   #suspicious = false
+  #completions = 0
+  #durationsMs = 0
   /** A request was admitted since, and did not run. */
   #undone = false
   #elapsedMs = 0
@@ -121,6 +113,7 @@ export class Climb {
   /** `elapsedMs` more have passed; `full`: requests waited for a slot all that time. */
   pass(elapsedMs: number, full: boolean): void {
     if (this.#ended) return
+    this.#ages.pass(elapsedMs)
     if (!full) {
       this.#open = false
       return
@@ -131,15 +124,24 @@ export class Climb {
     if (this.#isOver) this.#judge()
   }
 
-  /** A request ended after `durationMs`. */
-  complete(durationMs: number): void {
-    if (!this.#open || this.#elapsedMs < this.#settleMs) return
-    this.#durations.add(durationMs)
+  /** A request started. */
+  start(): void {
+    this.#ages.start()
+  }
+
+  /** A request ended after `durationMs`; `known`: that tells how long requests last. */
+  complete(durationMs: number, known = true): void {
+    const counts = known && this.#open && this.#elapsedMs >= this.#settleMs
+    this.#ages.end(durationMs, counts)
+    if (!counts) return
+    this.#completions++
+    if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.#durationsMs += durationMs
     if (this.#isOver) this.#judge()
   }
 
   /** A request was admitted, and did not run. */
   undo(): void {
+    this.#ages.undo()
     this.#undone = true
   }
 
@@ -149,12 +151,10 @@ export class Climb {
   }
 
   get #isOver(): boolean {
-    const { count } = this.#durations
-    const measuredMs = this.#measuredMs
-    const enough = this.careful ? CAREFUL_ENOUGH : ENOUGH
-    if (count >= (this.#suspicious ? LONGER * enough : enough)) return measuredMs >= SHORTEST_MS + this.#settleMs
-    if (this.careful || measuredMs < LONGEST_MS) return false
-    return !this.#suspicious || count >= FEW || measuredMs >= LONGER * LONGEST_MS
+    const longer = this.#suspicious ? LONGER : 1
+    const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
+    if (this.#completions >= enough) return this.#measuredMs >= SHORTEST_MS + this.#settleMs
+    return !this.careful && this.#measuredMs >= longer * LONGEST_MS
   }
 
   #begin(): void {
@@ -162,30 +162,34 @@ export class Climb {
     this.#suspicious = false
     this.#undone = false
     this.#elapsedMs = 0
-    this.#durations.clear()
+    this.#completions = 0
+    this.#durationsMs = 0
+    this.#ages.clear()
   }
 
   #judge(): void {
     this.#open = false
-    if (this.#durations.count > 0) this.#compare()
-    else if (!this.#undone) this.#step()
+    // Nothing ended: either all that runs takes long, or nothing has run.
+    if (this.#completions > 0 || !this.#undone) this.#compare()
   }
 
   #compare(): void {
-    const completions = this.#durations.count
-    const measuredMs = this.#measuredMs
-    const round = { level: this.#limit, completions, measuredMs, quick: this.#durations.quantile(QUICK) }
-    const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
-    if (enough === undefined) {
-      this.#rounds.push(round)
-      this.#settleMs = Math.min(this.careful ? Number.POSITIVE_INFINITY : LONGEST_MS, this.#durations.meanMs)
-      this.#step()
-    } else if (!this.#suspicious && (this.careful || completions < FEW || measuredMs < LONGEST_MS)) {
+    const level = this.#limit
+    const perMs = this.#completions / this.#measuredMs
+    const table = this.#ages.table(this.#measuredMs)
+    const enough = this.#rounds.find((lower) => perMs / lower.perMs < Math.sqrt(level / lower.level))
+    const slower = enough ? table.slowerThan(this.#lower) : 0
+    if (enough && slower >= SURE) this.#end(enough.level)
+    else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true
-    } else if (completions >= FEW) {
-      this.#end(enough.level)
     } else {
+      this.#rounds.push({ level, perMs })
+      this.#lower.merge(table)
+      if (this.#completions > 0) {
+        const meanMs = this.#durationsMs / this.#completions
+        this.#settleMs = this.careful ? meanMs : Math.min(LONGEST_MS, meanMs)
+      }
       this.#step()
     }
   }
@@ -195,22 +199,8 @@ export class Climb {
     else this.#limit = Math.min(this.#max, STEP * this.#limit)
   }
 
-  #bringsTooLittle(round: Round, lower: Round): boolean {
-    const more = Math.log(round.level / lower.level)
-    const brought = Math.log(perMs(round) / perMs(lower))
-    const missing = (more / 2 - brought) / Math.sqrt(1 / round.completions + 1 / lower.completions)
-    if (missing <= SURE || lower.completions < LEAST) return false
-    const longer = round.quick.log - lower.quick.log
-    const uncertain = Math.hypot(round.quick.error, lower.quick.error)
-    return longer > Math.min(CONGESTED * (more - brought), AS_QUICK + 2 * uncertain)
-  }
-
   #end(limit: number): void {
     this.#limit = limit
     this.#ended = true
   }
-}
-
-function perMs({ completions, measuredMs }: Round): number {
-  return completions / measuredMs
 }

@@ -165,7 +165,14 @@ export class DurationHistogram {
 
   /** The quantile `p` of the durations, in milliseconds, to 5 %; 0 if there are none. */
   quantileMs(p: number): number {
-    return this.#count > 0 ? FIRST_MS * Math.exp(this.quantile(p).log) : 0
+    const rank = p * this.#count
+    let below = 0
+    for (let i = 0; i < BUCKETS; i++) {
+      const count = this.#counts[i]!
+      if (count > 0 && below + count >= rank) return FIRST_MS * Math.exp(BUCKET * (i + (rank - below) / count))
+      below += count
+    }
+    return 0
   }
 
   clear(): void {
@@ -181,28 +188,5 @@ export class DurationHistogram {
     this.#counts[index] = this.#counts[index]! + 1
     this.#count++
     if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.#sumMs += durationMs
-  }
-
-  /**
-   * The natural logarithm, up to a constant, of the quantile `p`, and its standard error: half of the distance between
-   * the ranks one binomial standard error to either side, for any distribution. The error is infinite if there are too
-   * few durations for such ranks.
-   */
-  quantile(p: number): { log: number; error: number } {
-    const rank = p * this.#count
-    const off = Math.sqrt(rank * (1 - p))
-    const known = rank - off > 0 && rank + off < this.#count
-    const error = known ? (this.#at(rank + off) - this.#at(rank - off)) / 2 : Number.POSITIVE_INFINITY
-    return { log: this.#at(rank), error }
-  }
-
-  #at(rank: number): number {
-    let below = 0
-    for (let i = 0; i < BUCKETS; i++) {
-      const count = this.#counts[i]!
-      if (count > 0 && below + count >= rank) return BUCKET * (i + (rank - below) / count)
-      below += count
-    }
-    return BUCKET * BUCKETS
   }
 }

@@ -1,7 +1,7 @@
 import { systemAfter } from '../clock.js'
 import { SharedClock } from '../fair/shared/member.js'
 import type { ClockLink } from '../fair/shared/report.js'
-import { type HttpTransportOptions, httpPosts, type Post } from './transport.js'
+import { type HttpTransportOptions, httpPosts } from './transport.js'
 
 /** The path at which a Doorman server takes reports of shared clocks. */
 export const CLOCK_PATH = '/doorman.Clock/Report'
@@ -29,13 +29,34 @@ export interface DoormanFleet extends ClockLink {
  */
 export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   const posts = httpPosts(options)
+  return fleetBy((address) => {
+    const post = posts(address)
+    return (report, signal) => post(CLOCK_PATH, report, (answer) => answer, signal)
+  })
+}
+
+/** What a process says to a server: the name of the clock, its own, and its report. */
+export interface NamedReport {
+  readonly name: string
+  readonly member: string
+  readonly report: string
+}
+
+/** Sends a report to a server, and gives what it answers, whatever that is. */
+export type Report = (report: NamedReport, signal: AbortSignal) => Promise<unknown>
+
+/**
+ * A fleet that reports by way of `connect`: to the server at an address, which another one named as the master; without
+ * an address, to the first server, or the next of several to try.
+ */
+export function fleetBy(connect: (address?: string) => Report): DoormanFleet {
   const seats: Seat[] = []
   let isClosed = false
   return {
     after: systemAfter,
     clock: SharedClock,
     join(name, hear) {
-      const seat = new Seat(posts, name, hear)
+      const seat = new Seat(connect, name, hear)
       if (isClosed) seat.close()
       seats.push(seat)
       return (report, member) => seat.report(report, member)
@@ -49,18 +70,18 @@ export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
 
 /** A process's report about one clock. */
 class Seat {
-  readonly #connect: (address?: string) => Post
+  readonly #connect: (address?: string) => Report
   readonly #name: string
   readonly #hear: (lease: string, waitedMs?: number) => void
   readonly #calls = new Set<AbortController>()
-  #post: Post
+  #send: Report
   #isClosed = false
 
-  constructor(connect: (address?: string) => Post, name: string, hear: (lease: string, waitedMs?: number) => void) {
+  constructor(connect: (address?: string) => Report, name: string, hear: (lease: string, waitedMs?: number) => void) {
     this.#connect = connect
     this.#name = name
     this.#hear = hear
-    this.#post = connect()
+    this.#send = connect()
   }
 
   /** Each report contains everything unconfirmed, so a report that cannot be sent is not missed. */
@@ -74,28 +95,28 @@ class Seat {
     for (const call of this.#calls) call.abort()
   }
 
-  async #call(body: object): Promise<void> {
-    const post = this.#post
+  async #call(report: NamedReport): Promise<void> {
+    const send = this.#send
     const call = new AbortController()
     const cancel = systemAfter(LOST_MS, () => call.abort())
     this.#calls.add(call)
     try {
-      this.#answered(post, await post(CLOCK_PATH, body, (answer) => answer, call.signal))
+      this.#answered(send, await send(report, call.signal))
     } catch {
       // Another call that failed has moved on to the next server already.
-      if (!this.#isClosed && post === this.#post) this.#post = this.#connect()
+      if (!this.#isClosed && send === this.#send) this.#send = this.#connect()
     } finally {
       cancel()
       this.#calls.delete(call)
     }
   }
 
-  #answered(post: Post, answer: unknown): void {
+  #answered(send: Report, answer: unknown): void {
     if (this.#isClosed || typeof answer !== 'object' || answer === null) return
     const { lease, waitedMs, mastership } = answer as { lease?: unknown; waitedMs?: unknown; mastership?: object }
     if (typeof lease === 'string') this.#hear(lease, typeof waitedMs === 'number' ? waitedMs : 0)
-    if (typeof mastership !== 'object' || mastership === null || post !== this.#post) return
+    if (typeof mastership !== 'object' || mastership === null || send !== this.#send) return
     const { masterAddress } = mastership as { masterAddress?: unknown }
-    this.#post = this.#connect(typeof masterAddress === 'string' ? masterAddress : undefined)
+    this.#send = this.#connect(typeof masterAddress === 'string' ? masterAddress : undefined)
   }
 }

@@ -1,5 +1,4 @@
 import type { Reserve } from './budget.js'
-import type { Verdict } from './judgement.js'
 
 /**
  * Why an escrow refuses.
@@ -51,11 +50,11 @@ export const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 
 export const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 
 /** A decision, and what its settlement needs to know. */
-export class Ticket implements EscrowDecision {
+export class Ticket<Reason extends string = EscrowReason> implements Omit<EscrowDecision, 'reason'> {
   readonly allowed: boolean
   readonly tenant: string
   readonly cost: number
-  readonly reason: EscrowReason | undefined
+  readonly reason: Reason | undefined
   readonly borrowed: boolean
   readonly limit: number
   readonly remaining: number
@@ -67,15 +66,19 @@ export class Ticket implements EscrowDecision {
   #reserved: number
   readonly #atMs: number
   #place = -1
-  /** The window in which it may be settled; 0: none any more. */
-  #window = 0
+  /** The window in which it may be settled; below 0: none any more. */
+  #window = -1
 
-  /** `used` is what the tenant has used, with what was allowed, which is `reserved` where that differs from the cost. */
+  /**
+   * It is allowed if there is nothing to wait for. `used` is what the tenant has used, with what was allowed, which is
+   * `reserved` where that differs from the cost.
+   */
   constructor(
     owner: object,
     tenant: string,
     cost: number,
-    verdict: Verdict | 'unknown',
+    reason: Reason | undefined,
+    borrowed: boolean,
     used: number,
     remaining: number,
     guarantee: number,
@@ -89,9 +92,9 @@ export class Ticket implements EscrowDecision {
     this.#atMs = nowMs
     this.tenant = tenant
     this.cost = cost
-    this.allowed = verdict === 'within' || verdict === 'borrows'
-    this.reason = verdict === 'within' || verdict === 'borrows' ? undefined : verdict
-    this.borrowed = verdict === 'borrows'
+    this.allowed = retryMs === 0
+    this.reason = reason
+    this.borrowed = borrowed
     this.limit = used + remaining
     this.remaining = remaining
     this.guarantee = guarantee
@@ -110,10 +113,9 @@ export class Ticket implements EscrowDecision {
     return this.#reserved
   }
 
-  /** Until it is settled, this much more is spent for it. Gives the window in which it was allowed; 0 if there is none. */
-  charge(amount: number): number {
+  /** Until it is settled, this much more is spent for it. */
+  charge(amount: number): void {
     this.#reserved += amount
-    return this.#window
   }
 
   /** When it was decided. */
@@ -121,27 +123,27 @@ export class Ticket implements EscrowDecision {
     return this.#atMs
   }
 
-  /** Whether it can still be settled, in a window later than its own. */
-  isLateIn(window: number): boolean {
-    return this.#window !== 0 && this.#window !== window
-  }
-
   /** The tenant's place in that escrow, until the window ends. */
   get place(): number {
     return this.#place
   }
 
-  /** What was allowed is spent, in `window`, from 1 on. */
+  /** What was allowed is spent, in `window`, not below 0. */
   admit(place: number, window: number): void {
     this.#place = place
     this.#window = window
   }
 
-  /** Whether it is settled in `window` in time, late, or may not be settled (any more); it is settled then. */
+  /** Whether it can be settled in `window` in time, late, or not (any more). */
+  timeIn(window: number): 'now' | 'late' | 'never' {
+    return this.#window < 0 ? 'never' : this.#window === window ? 'now' : 'late'
+  }
+
+  /** The same; it is settled then. */
   settleIn(window: number): 'now' | 'late' | 'never' {
-    const own = this.#window
-    this.#window = 0
-    return own === 0 ? 'never' : own === window ? 'now' : 'late'
+    const time = this.timeIn(window)
+    this.#window = -1
+    return time
   }
 }
 

@@ -11,8 +11,8 @@ import {
   Ticket,
 } from './decision.js'
 import { Estimates } from './estimates.js'
-import { type Hierarchy, type Places, requireTree, type WeightedPlace } from './hierarchy.js'
-import { LEAST_RETRY_MS, RETRY } from './judgement.js'
+import type { Places, WeightedPlace } from './hierarchy.js'
+import { isRefusal, LEAST_RETRY_MS, RETRY } from './judgement.js'
 import { Ledger } from './ledger.js'
 import {
   type EscrowOptions,
@@ -153,7 +153,8 @@ export class WeightedFairEscrow {
     const change = costSoFar - ticket.reserved
     if (change <= 0) return NOTHING_SETTLED
     const owe = this.#debtOf(ticket, change)
-    if (ticket.charge(change) === 0) return NOTHING_SETTLED
+    ticket.charge(change)
+    if (ticket.timeIn(this.#windows.count) === 'never') return NOTHING_SETTLED
     if (owe !== undefined) return owe()
     this.#open += change
     const unpaid = this.#ledger.settle(ticket.place, change)
@@ -231,7 +232,7 @@ export class WeightedFairEscrow {
 
   /** Makes a charge for a window that is over, if it is one. What may throw is done first: the ticket is as it was. */
   #debtOf(ticket: Ticket, amount: number): (() => Settled) | undefined {
-    if (amount <= 0 || !ticket.isLateIn(this.#windows.count)) return undefined
+    if (amount <= 0 || ticket.timeIn(this.#windows.count) !== 'late') return undefined
     const { tenant } = ticket
     const place = this.#placeOf(tenant)
     const weight = place === null ? 0 : this.#weightIn(place, tenant)
@@ -250,7 +251,7 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const { endMs } = this.#windows
     if (place === null)
-      return new Ticket(this, tenant, cost, 'unknown', 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
+      return new Ticket(this, tenant, cost, 'unknown', false, 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
     const reserved = this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost
     const ledger = this.#ledger
     if (isPeek) ledger.peek(tenant, weight, reserved, place)
@@ -301,20 +302,8 @@ export class WeightedFairEscrow {
     const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
     const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
     const most = this.#estimates?.askable(tenant, remaining, this.#limit) ?? remaining
-    return new Ticket(this, tenant, asked, verdict, usedAfter, most, guarantee, waitMs, endMs, nowMs, cost)
-  }
-}
-
-/** How a {@link HierarchicalFairEscrow} is made up. */
-export interface HierarchicalEscrowOptions extends EscrowOptions {
-  tree: Hierarchy
-}
-
-/** A {@link WeightedFairEscrow} that needs a `tree`. */
-export class HierarchicalFairEscrow extends WeightedFairEscrow {
-  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
-  constructor(options: HierarchicalEscrowOptions & EscrowSeams) {
-    super(options)
-    requireTree(options.tree)
+    const reason = isRefusal(verdict) ? verdict : undefined
+    const borrowed = verdict === 'borrows'
+    return new Ticket(this, tenant, asked, reason, borrowed, usedAfter, most, guarantee, waitMs, endMs, nowMs, cost)
   }
 }

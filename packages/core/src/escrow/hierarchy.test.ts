@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { HierarchicalFairEscrow } from './escrow.js'
+import { WeightedFairEscrow } from './escrow.js'
 import { Group } from './group.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
 import { budgetStage } from './mechanism.js'
@@ -28,7 +28,7 @@ const TREE: HierarchyNode = {
 function escrowOf(options: Partial<EscrowOptions> = {}) {
   const clock = manualClock()
   const tree = hierarchy(TREE)
-  const escrow = new HierarchicalFairEscrow({
+  const escrow = new WeightedFairEscrow({
     limit: 1000,
     windowMs: WINDOW_MS,
     estimates: 'asked',
@@ -40,7 +40,7 @@ function escrowOf(options: Partial<EscrowOptions> = {}) {
   return { clock, escrow, guarantees }
 }
 
-function drain(escrow: HierarchicalFairEscrow, tenant: string, cost = 1): number {
+function drain(escrow: WeightedFairEscrow, tenant: string, cost = 1): number {
   for (let used = 0; ; used += cost) if (!escrow.check(tenant, cost).allowed) return used
 }
 
@@ -182,7 +182,7 @@ describe('a hierarchy', () => {
       children: [{ name: `a${i}` }, { name: `b${i}` }],
     }))
     const tree = hierarchy({ name: 'all', children })
-    const escrow = new HierarchicalFairEscrow({ limit: 1e6, windowMs: WINDOW_MS, tree, clock })
+    const escrow = new WeightedFairEscrow({ limit: 1e6, windowMs: WINDOW_MS, tree, clock })
     const looks = vi.spyOn(Group.prototype, 'planeOf')
     const looksPer = (tenants: string, cost: number): number => {
       looks.mockClear()

@@ -126,14 +126,10 @@ function copy({ name, weight, children }: HierarchyNode): HierarchyNode {
   return node
 }
 
-/** Checks for a hierarchy. */
-export function requireTree(tree: unknown): asserts tree is Hierarchy {
-  if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
-}
-
 /** Checks the options `tree` and `groupOf`. */
 export function requirePlaces(tree: unknown, groupOf: unknown): void {
-  if (tree !== undefined) requireTree(tree)
+  if (tree !== undefined && !(tree instanceof Hierarchy))
+    throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
   if (groupOf === undefined) return
   requireFunction('groupOf', groupOf)
   if (tree === undefined) throw new TypeError('groupOf needs a tree')

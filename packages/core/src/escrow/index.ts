@@ -7,7 +7,7 @@
 export type { Reserve } from './budget.js'
 export type { EscrowDecision, EscrowReason, EscrowSnapshot, EscrowTenant, Settled } from './decision.js'
 export { type Answer, type Combined, combine } from './decision.js'
-export { type HierarchicalEscrowOptions, HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
+export { WeightedFairEscrow } from './escrow.js'
 export {
   type FederatedEscrowOptions,
   FederatedFairEscrow,

@@ -160,7 +160,8 @@ export class Ledger {
       }
     }
     const tenants = this.#roster.active()
-    budget.offset = memory.carry(this.#root, tenants, budget.most)
+    // Where the limit is drawn from a pool, that knows what is carried.
+    if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget.most)
     for (const tenant of tenants) {
       // A debt is paid out of one's own share.
       const charged = Math.min(tenant.debt, budget.most * tenant.due)
@@ -252,21 +253,13 @@ export class Ledger {
 
   /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
-    const { tenant, cost, verdict, retryMs } = this.judged
+    const { tenant, cost, verdict } = this.judged
     if (verdict === 'never') return
-    const { nowMs } = this.#budget
-    const returnMs = nowMs + retryMs * LATE + LATE_MS
-    if (!tenant.active) {
-      const { name, weight, parent: group, isNamed } = tenant
-      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
-        this.#turnedAway.set(name, { weight, group, isNamed, returnMs })
-      return
-    }
-    this.#return(tenant)
-    tenant.returnMs = returnMs
+    this.turnAway()
+    if (!tenant.active) return
     if (tenant.waits) this.#waiting.remove(tenant)
     this.#waiting.add(tenant)
-    tenant.waitsSinceMs = nowMs
+    tenant.waitsSinceMs = this.#budget.nowMs
     // A tenant that asks for the same again keeps its place in line.
     const isInLine = tenant.waitsFor === cost
     tenant.waitsFor = cost
@@ -277,6 +270,20 @@ export class Ledger {
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }
+  }
+
+  /** Notes that who was just judged comes back in `retryMs`: claims of the next window wait for those. */
+  turnAway(retryMs: number = this.judged.retryMs): void {
+    const { tenant } = this.judged
+    const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
+    if (!tenant.active) {
+      const { name, weight, parent: group, isNamed } = tenant
+      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
+        this.#turnedAway.set(name, { weight, group, isNamed, returnMs })
+      return
+    }
+    this.#return(tenant)
+    tenant.returnMs = returnMs
   }
 
   /**
@@ -303,16 +310,14 @@ export class Ledger {
       this.#lateDebts.set(ownCopy(name), { weight, group, isNamed, amount })
   }
 
-  /** What a tenant weighs here, and has used; that of the shared one if it is known as part of that. */
-  stakeOf(name: string): { weight: number; used: number } {
-    const { weight, used } = this.#find(name) ?? { weight: 0, used: 0 }
-    return { weight, used }
-  }
-
-  /** What a tenant has used per weight, with what counts as used elsewhere. */
-  shareOf(name: string): number {
-    const tenant = this.#find(name)
-    return tenant === undefined ? 0 : (tenant.used + tenant.elsewhere) / tenant.weight
+  /**
+   * What a tenant weighs here, and has used; and that per weight, with what counts as used elsewhere. Of the shared one,
+   * if it is known as part of that.
+   */
+  stakeOf(name: string): { weight: number; used: number; share: number } {
+    const tenant: Partial<Tenant> | undefined = this.isShared(name) ? this.#root.shared : this.#roster.get(name)
+    const { weight = 0, used = 0, elsewhere = 0 } = tenant ?? {}
+    return { weight, used, share: (used + elsewhere) / (weight || 1) }
   }
 
   /**
@@ -346,10 +351,6 @@ export class Ledger {
       parent.locate()
       return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
     })
-  }
-
-  #find(name: string): Tenant | undefined {
-    return this.#roster.get(name) ?? (this.isShared(name) ? this.#root.shared : undefined)
   }
 
   /** Makes the tenant active that was prepared last, and the groups that it is the first in. */
@@ -388,16 +389,12 @@ export class Ledger {
   }
 
   /** Works the level of a group out anew: the highest at which all that is claimed in there fits into its room. */
-  #refit(group: Group): void {
-    group.locate()
-    this.#refitTo(group, this.#budget.roomOf(group))
-  }
-
-  #refitTo(group: Group, room: number): void {
+  #refit(group: Group, room?: number): void {
     if (group.activeWeight <= 0) return
     group.locate()
     const ceiling = group.ceiling(0)
-    const level = group.highest(ceiling, this.#budget.tau, room, 0, this.#budget.slack)
+    const { tau, slack } = this.#budget
+    const level = group.highest(ceiling, tau, room ?? this.#budget.roomOf(group), 0, slack)
     this.#setPart(group, ceiling > 0 ? level / ceiling : 1)
   }
 
@@ -418,7 +415,7 @@ export class Ledger {
     group.locate()
     const room = this.#budget.roomOf(group)
     this.#setWeight(child, weight)
-    this.#refitTo(group, room)
+    this.#refit(group, room)
   }
 
   #setWeight(child: Group | Tenant, weight: number): void {

@@ -2,8 +2,8 @@ import { type Clock, steady } from '../clock.js'
 import { requireNumber, requireOptions, show } from '../options.js'
 import { requireWeight, weightFrom } from '../weight.js'
 import { Windows } from './budget.js'
-import { ALL_PAID, type EscrowDecision, NOTHING_SETTLED, type Settled, Ticket } from './decision.js'
-import type { Verdict } from './judgement.js'
+import { ALL_PAID, type EscrowDecision, type EscrowReason, NOTHING_SETTLED, type Settled, Ticket } from './decision.js'
+import { LEAST_RETRY_MS } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from './options.js'
 
 /**
@@ -246,7 +246,7 @@ export class WeightedFairShare {
     const cap = Math.max(1, wholes(share))
     const room = Math.max(0, Math.min(cap - used, this.#left))
     const close = Math.min(1e-3, 1e-9 * this.#limit, cost / 2)
-    const verdict: Verdict =
+    const verdict: 'within' | EscrowReason =
       cost > this.#limit
         ? 'never'
         : cost > this.#left + close
@@ -257,9 +257,15 @@ export class WeightedFairShare {
     const spent = verdict === 'within' ? cost : 0
     // Caps do not grow in a window, unless weights change; and what is left, only if somebody gives something back.
     const { endMs } = this.#windows
-    const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : endMs - nowMs
+    const retryMs =
+      verdict === 'within'
+        ? 0
+        : verdict === 'never'
+          ? Number.POSITIVE_INFINITY
+          : Math.max(LEAST_RETRY_MS, endMs - nowMs)
     const remaining = Math.max(0, room - spent)
-    const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, endMs, nowMs)
+    const reason = verdict === 'within' ? undefined : verdict
+    const ticket = new Ticket(this, tenant, cost, reason, false, used + spent, remaining, cap, retryMs, endMs, nowMs)
     return { ticket, name, account, weight }
   }
 

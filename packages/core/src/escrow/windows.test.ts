@@ -2,7 +2,7 @@ import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Windows } from './budget.js'
-import { HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
+import { WeightedFairEscrow } from './escrow.js'
 import { hierarchy } from './hierarchy.js'
 import { FairShare } from './shares.js'
 
@@ -68,7 +68,7 @@ describe('windows', () => {
 describe.each([
   ['an escrow', (options: Shared) => new WeightedFairEscrow(options)],
   ['a fair share', (options: Shared) => new FairShare(options)],
-  ['a hierarchy', (options: Shared) => new HierarchicalFairEscrow({ ...options, tree: TREE })],
+  ['a hierarchy', (options: Shared) => new WeightedFairEscrow({ ...options, tree: TREE })],
 ] as const)('%s, at the very end of a window whose length is rounded', (_form, make) => {
   it('admits no more than its limit', () => {
     // 939 854 windows of a 46th of a second, of which this number is a hair less.

@@ -44,9 +44,12 @@ export class Durations {
 
   learn(name: string, durationMs: number): void {
     this.#all.add(durationMs)
-    if (!this.#classes.has(name) && this.#classes.size < MOST_CLASSES)
-      this.#classes.set(ownCopy(name), new MovingAverage(DURATION_MEMORY))
-    this.#of(name).add(durationMs)
+    let known = this.#classes.get(name)
+    if (known === undefined && this.#classes.size < MOST_CLASSES) {
+      known = new MovingAverage(DURATION_MEMORY)
+      this.#classes.set(ownCopy(name), known)
+    }
+    ;(known ?? this.#others).add(durationMs)
   }
 
   #of(name: string): MovingAverage {

@@ -1,11 +1,11 @@
 import type { Contest } from '../admission/stage.js'
 import { LinkedList } from '../linked-list.js'
+import { dueOf, type FlowRecord, learn, MEMORY, slotsOf, weightOf } from './flow-record.js'
 import { MaxMin } from './max-min.js'
 import type { QueuedRequest } from './queued-request.js'
 import { NOTHING, ROUNDING } from './slots.js'
 
-/** Requests, of equal durations, over which the mean cost of a flow is taken. */
-const MEMORY = 32
+type Band = QueuedRequest['band']
 
 /** Part of the most that a flow is owed which lets it go before flows that are short. */
 const MUCH = 1 / 4
@@ -13,50 +13,8 @@ const MUCH = 1 / 4
 /** The shares of a flow that has no need to share: all, and none that others would have to leave to it. */
 const NOT_SHARED = [Number.POSITIVE_INFINITY, 0] as const
 
-/** What one flow has: its running requests, oldest first, and its waiting ones. */
-export interface FlowRecord {
-  /** As its last arrival had them. */
-  weight: number
-  most: number
-  readonly running: LinkedList<QueuedRequest>
-  waiting: number
-  /** Slots and units that the running requests take. */
-  width: number
-  units: number
-  /** The same with the waiting ones. */
-  wantedWidth: number
-  wantedUnits: number
-  /** Number of all of these. */
-  requests: number
-  /** The most that one was expected to cost. */
-  costliest: number
-  /** Of those that ended: how long they ran, the squares of that, and how long they ran times what they cost; fading. */
-  ranMs: number
-  ranSquared: number
-  ranCost: number
-  /** The larger of its two shares of the slots when that was last counted, and the smaller. */
-  share: number
-  sure: number
-  /** Slots times milliseconds by which it has had less than its share, as far as that is kept; up to this time. */
-  balance: number
-  balancedMs: number
-  /** How often all had been forgiven what they owe. */
-  era: number
-  /** It waits, and would be within the smaller share with one more request. */
-  isShort: boolean
-}
-
 /** By weight, and by requests due. */
 type Shares = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
-
-const weightOf = ({ weight }: FlowRecord): number => weight
-/**
- * Requests that a flow is due, as a rate: its weight over their mean cost. Each counts for as long as it ran, so that
- * cheap ones that wait, or end at once, gain nothing; until one has, the costliest counts.
- */
-const dueOf = ({ weight, costliest, ranMs, ranCost }: FlowRecord): number =>
-  weight / (ranMs > 0 ? ranCost / ranMs : costliest)
-const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWidth, most)
 
 /**
  * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
@@ -67,18 +25,24 @@ const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWi
  * sharing give it.
  * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
  * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
- * count. Keeps a record per flow that runs or waits, and one for each of its bands; O(1) per change, amortised.
+ * count. Keeps a record per flow that runs or waits, and one for each of its bands, if there are several; O(1) per change,
+ * amortised. Records begin with the first request that waits, and end when nothing runs or waits: until then nobody asks
+ * what a flow has, unless `isCapped`.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
   readonly #perFlowUnits: number
+  readonly #isCapped: boolean
+  readonly #isOfBand: boolean
   readonly #slots: Shares
   readonly #units: Shares
-  /** Those of each band, if there are several. */
-  readonly #bands: readonly FlowSlots[]
-  readonly #isOfBand: boolean
-  readonly #slotsFor: (band: number) => number
-  readonly #band: number
+  readonly #slotsFor: (band: Band) => number
+  /** All requests on record are of this band; after that, each band has slots of its own as well. */
+  #onlyBand: Band | undefined = undefined
+  #bands: Map<Band, FlowSlots> | undefined = undefined
+  /** What runs while nothing is on record. */
+  readonly #unrecorded = new LinkedList<QueuedRequest>()
+  #isRecorded: boolean
   #changes = 0
   /** How often nobody waited, or one flow alone was left: then nobody owes anybody. */
   #era = 0
@@ -92,19 +56,16 @@ export class FlowSlots {
   #waitingFlows = 0
   #waiting = 0
 
-  /** `slotsFor` tells the slots that a band has or might have. */
-  constructor(
-    perFlowUnits: number | undefined,
-    slotsFor: (band: number) => number,
-    bands: number = 1,
-    band: number | undefined = undefined,
-  ) {
-    this.#perFlowUnits = perFlowUnits ?? Number.POSITIVE_INFINITY
+  /**
+   * `slotsFor` tells the slots that a band has or might have. `isCapped`: flows may have only so many slots, or units of the
+   * pool, even if nobody waits.
+   */
+  constructor(slotsFor: (band: Band) => number, isCapped: boolean, perFlowUnits: number | undefined, isOfBand = false) {
     this.#slotsFor = slotsFor
-    this.#band = band ?? 0
-    this.#isOfBand = band !== undefined
-    const ofBand = (_: unknown, index: number): FlowSlots => new FlowSlots(perFlowUnits, slotsFor, 1, index)
-    this.#bands = bands > 1 ? Array.from({ length: bands }, ofBand) : []
+    this.#isCapped = isCapped
+    this.#isRecorded = isCapped || isOfBand
+    this.#isOfBand = isOfBand
+    this.#perFlowUnits = perFlowUnits ?? Number.POSITIVE_INFINITY
     const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, this.#perFlowUnits)
     const shares = (wants: (record: FlowRecord) => number): Shares => [
       new MaxMin(this.#flows, wants, weightOf),
@@ -119,48 +80,67 @@ export class FlowSlots {
    * of those that wait may start.
    */
   retell(request: QueuedRequest): boolean {
-    const record = this.#flows.get(request.flow)
+    if (!this.#isRecorded) return false
+    const record = this.#find(request)
     if (record === undefined) return false
     const mayMore = record.waiting > 0 && request.most > record.most
     record.most = request.most
     record.weight = request.weight
-    for (const band of this.#bands) band.retell(request)
+    if (this.#bands !== undefined) for (const band of this.#bands.values()) band.retell(request)
     return mayMore
   }
 
   waits(request: QueuedRequest): void {
+    if (!this.#isRecorded) this.#record(request)
+    const ofBand = this.#bandOf(request)
     const record = this.#open(request)
     this.#add(record, request, 1)
     this.#waiting++
     if (record.waiting++ === 0) this.#waitingFlows++
     this.#note(record)
-    this.#bands[request.band.index]?.waits(request)
+    ofBand?.waits(request)
   }
 
+  /** A request that waited never will start. */
   waitsNoMore(request: QueuedRequest): void {
-    const record = this.#flows.get(request.flow)!
+    const record = this.#find(request)!
     this.#add(record, request, -1)
-    if (--this.#waiting === 0) this.#era++
-    if (--record.waiting === 0) this.#waitingFlows--
+    this.#leftLine(record)
     this.#note(record)
+    this.#bandOf(request)?.waitsNoMore(request)
     this.#close(request.flow, record)
-    this.#bands[request.band.index]?.waitsNoMore(request)
   }
 
-  starts(request: QueuedRequest, nowMs: number): void {
+  /** A request that waited starts: what its flow wants stays the same. */
+  startsLater(request: QueuedRequest, nowMs: number): void {
+    const record = this.#find(request)!
+    this.#balance(record, nowMs)
+    this.#leftLine(record)
+    this.#runs(record, request)
+    this.#bandOf(request)?.startsLater(request, nowMs)
+  }
+
+  startsAtOnce(request: QueuedRequest, nowMs: number): void {
+    if (!this.#isRecorded) {
+      this.#unrecorded.push(request)
+      return
+    }
+    const ofBand = this.#bandOf(request)
     const record = this.#open(request)
     this.#balance(record, nowMs)
     this.#add(record, request, 1)
-    if (!this.#isOfBand) record.running.push(request)
-    record.width += request.width
-    record.units += request.units
-    this.#note(record)
-    this.#bands[request.band.index]?.starts(request, nowMs)
+    this.#runs(record, request)
+    ofBand?.startsAtOnce(request, nowMs)
   }
 
   /** It ran for so long, and cost this; 0 if that is not known. */
   ends(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
-    const record = this.#flows.get(request.flow)!
+    if (!this.#isRecorded) {
+      this.#unrecorded.delete(request)
+      this.#ran(ranMs, nowMs)
+      return
+    }
+    const record = this.#find(request)!
     this.#balance(record, nowMs)
     this.#add(record, request, -1)
     if (!this.#isOfBand) record.running.delete(request)
@@ -168,21 +148,22 @@ export class FlowSlots {
     record.width = isLast ? 0 : record.width - request.width
     record.units = isLast ? 0 : record.units - request.units
     this.#note(record)
-    this.#longestMs = Math.max(ranMs, this.#longestMs - (nowMs - this.#endedMs) / MEMORY)
-    this.#endedMs = nowMs
+    this.#ran(ranMs, nowMs)
     if (cost > 0) learn(record, ranMs, cost)
+    this.#bandOf(request)?.ends(request, ranMs, cost, nowMs)
     this.#close(request.flow, record)
-    this.#bands[request.band.index]?.ends(request, ranMs, cost, nowMs)
   }
 
   /** Slots that a flow's running requests take. */
   held(flow: string): number {
-    return this.#flows.get(flow)?.width ?? 0
+    let width = this.#flows.get(flow)?.width ?? 0
+    for (let one = this.#unrecorded.first; one !== undefined; one = one.next) if (one.flow === flow) width += one.width
+    return width
   }
 
   /** Whether a running request is the one that its flow started last. */
   isLatest(request: QueuedRequest): boolean {
-    return this.#flows.get(request.flow)?.running.last === request
+    return this.#isRecorded && this.#find(request)?.running.last === request
   }
 
   /** Requests of a flow that wait. */
@@ -192,15 +173,19 @@ export class FlowSlots {
 
   /** Whether more than one flow waits in a band, so that one may be passed over for another. */
   get isContested(): boolean {
-    return this.#bands.length === 0 ? this.#waitingFlows > 1 : this.#bands.some(({ isContested }) => isContested)
+    if (this.#bands === undefined) return this.#waitingFlows > 1
+    for (const band of this.#bands.values()) if (band.isContested) return true
+    return false
   }
 
   /**
    * Whether the request is within what its flow may have, whoever waits; after `other` has started, if that is given. A
    * flow may always run one request.
    */
-  isAllowed({ flow, width, units, most }: QueuedRequest, other?: QueuedRequest): boolean {
-    const record = this.#flows.get(flow)
+  isAllowed(request: QueuedRequest, other?: QueuedRequest): boolean {
+    if (!this.#isCapped) return true
+    const { flow, width, units, most } = request
+    const record = this.#find(request)
     const more = other?.flow === flow ? other : NOTHING
     const held = (record?.width ?? 0) + more.width
     if (held === 0) return true
@@ -211,7 +196,7 @@ export class FlowSlots {
   /** It is to be asked anew who is within its share. */
   look(): void {
     this.#best = Number.NEGATIVE_INFINITY
-    for (const band of this.#bands) band.look()
+    if (this.#bands !== undefined) for (const band of this.#bands.values()) band.look()
   }
 
   /**
@@ -220,10 +205,10 @@ export class FlowSlots {
    * slots, it must be owed a quarter of {@link #mostBalance}, unless none of its requests has ended yet.
    */
   isWithinShare(request: QueuedRequest, poolLimit: number, nowMs: number): boolean {
-    const { width, units, flow, band } = request
-    const ofBand = this.#bands[band.index]
+    const { width, units } = request
+    const ofBand = this.#bandOf(request)
     if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, poolLimit, nowMs)
-    const record = this.#flows.get(flow)!
+    const record = this.#find(request)!
     this.#balance(record, nowMs, true)
     this.#note(record)
     if (record.width === 0) return true
@@ -243,14 +228,14 @@ export class FlowSlots {
   }
 
   /** Where nobody is: whether its flow is the one, of those that are held back for their slots, that owes least. */
-  owesLeast({ flow, band }: QueuedRequest): boolean {
-    const slots = this.#bands[band.index] ?? this
-    return slots.#flows.get(flow)!.balance >= slots.#best
+  owesLeast(request: QueuedRequest): boolean {
+    const slots = this.#bandOf(request) ?? this
+    return slots.#find(request)!.balance >= slots.#best
   }
 
   /** Who waits for the slots of a running request. Of a flow's requests, those that started last are over its share. */
   contest(request: QueuedRequest, limit: number): Contest {
-    const record = this.#flows.get(request.flow)
+    const record = this.#find(request)
     if (record === undefined || this.#waiting === record.waiting) return 'none'
     const share = Math.max(1, Math.ceil(Math.max(...this.#shares(this.#slots, record, limit)) - ROUNDING))
     let width = 0
@@ -285,12 +270,14 @@ export class FlowSlots {
    * end, for what it held while nobody else asked for it is no debt. A flow that comes owes nothing, and is owed nothing.
    */
   #balance(record: FlowRecord, nowMs: number, isTurn: boolean = false): void {
-    if (this.#bands.length > 0) return
+    if (this.#bands !== undefined) return
     let { share, sure } = record
     // While several wait, shares are looked at with each turn.
     if (isTurn || this.#waitingFlows < 2) {
       const isShared = this.#waiting > 0 && this.#flows.size > 1
-      const [byWeight, byCost] = isShared ? this.#shares(this.#slots, record, this.#slotsFor(this.#band)) : NOT_SHARED
+      const [byWeight, byCost] = isShared
+        ? this.#shares(this.#slots, record, this.#slotsFor(this.#onlyBand!))
+        : NOT_SHARED
       share = Math.max(byWeight, byCost)
       sure = Math.min(byWeight, byCost)
     }
@@ -315,11 +302,46 @@ export class FlowSlots {
     return Math.min(record.share, slotsOf(record))
   }
 
+  #leftLine(record: FlowRecord): void {
+    if (--this.#waiting === 0) this.#era++
+    if (--record.waiting === 0) this.#waitingFlows--
+  }
+
+  #runs(record: FlowRecord, request: QueuedRequest): void {
+    if (!this.#isOfBand) record.running.push(request)
+    record.width += request.width
+    record.units += request.units
+    this.#note(record)
+  }
+
+  #ran(ranMs: number, nowMs: number): void {
+    this.#longestMs = Math.max(ranMs, this.#longestMs - (nowMs - this.#endedMs) / MEMORY)
+    this.#endedMs = nowMs
+  }
+
+  /** From now on flows are on record, with what runs of them, as their last arrivals have them. */
+  #record(last: QueuedRequest): void {
+    this.#isRecorded = true
+    for (let one = this.#unrecorded.first; one !== undefined; one = this.#unrecorded.first) {
+      this.#unrecorded.delete(one)
+      this.startsAtOnce(one, one.startedMs)
+      this.retell(one)
+    }
+    this.retell(last)
+  }
+
+  /** The record of the request's flow, if there is one; a record without requests was closed. */
+  #find(request: QueuedRequest): FlowRecord | undefined {
+    if (this.#isOfBand) return this.#flows.get(request.flow)
+    if (request.account === undefined || request.account.requests === 0) request.account = this.#flows.get(request.flow)
+    return request.account
+  }
+
   #open(request: QueuedRequest): FlowRecord {
+    const known = this.#find(request)
+    if (known !== undefined) return known
     const { flow, weight, most } = request
-    let record = this.#flows.get(flow)
-    if (record !== undefined) return record
-    record = {
+    const record: FlowRecord = {
       weight,
       most,
       running: new LinkedList(),
@@ -341,6 +363,7 @@ export class FlowSlots {
       isShort: false,
     }
     this.#flows.set(flow, record)
+    if (!this.#isOfBand) request.account = record
     return record
   }
 
@@ -348,22 +371,46 @@ export class FlowSlots {
     if (requests > 0) return
     this.#flows.delete(flow)
     if (this.#flows.size === 1) this.#era++
+    if (this.#flows.size > 0) return
+    this.#isRecorded = this.#isCapped || this.#isOfBand
+    this.#onlyBand = undefined
+  }
+
+  /** The slots of the request's band alone; `undefined` where these are. */
+  #bandOf({ band }: QueuedRequest): FlowSlots | undefined {
+    if (this.#bands === undefined) {
+      this.#onlyBand ??= band
+      if (band === this.#onlyBand) return undefined
+      this.#bands = new Map([[this.#onlyBand, this.#copy()]])
+    }
+    let slots = this.#bands.get(band)
+    if (slots === undefined) {
+      slots = this.#another()
+      this.#bands.set(band, slots)
+    }
+    return slots
+  }
+
+  #another(): FlowSlots {
+    return new FlowSlots(this.#slotsFor, this.#isCapped, this.#perFlowUnits, true)
+  }
+
+  /** The slots of the band that was the only one so far. */
+  #copy(): FlowSlots {
+    const copy = this.#another()
+    for (const [flow, record] of this.#flows) copy.#flows.set(flow, { ...record })
+    copy.#onlyBand = this.#onlyBand
+    copy.#era = this.#era
+    copy.#longestMs = this.#longestMs
+    copy.#endedMs = this.#endedMs
+    copy.#short = this.#short
+    copy.#waitingFlows = this.#waitingFlows
+    copy.#waiting = this.#waiting
+    return copy
   }
 
   /** Its shares of an amount by weight and by requests due. */
   #shares([byWeight, byCost]: Shares, record: FlowRecord, amount: number): [number, number] {
     return [byWeight.shareOf(record, amount, this.#changes), byCost.shareOf(record, amount, this.#changes)]
   }
-}
-
-/** Of many of equal durations it remembers about 32, and as much of others as that is worth. */
-function learn(record: FlowRecord, ranMs: number, cost: number): void {
-  record.ranMs += ranMs
-  record.ranSquared += ranMs * ranMs
-  record.ranCost += ranMs * cost
-  const fade = (MEMORY * record.ranSquared) / record.ranMs ** 2
-  if (!(fade < 1)) return
-  record.ranMs *= fade
-  record.ranSquared *= fade
-  record.ranCost *= fade
 }

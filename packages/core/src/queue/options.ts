@@ -318,6 +318,11 @@ export function mostSlots({ perFlowConcurrency: most }: QueueSettings, flow: str
   return given
 }
 
+/** Whether a flow may have only so many slots, or units of the pool, even if nobody waits. */
+export function isCapped({ perFlowConcurrency: most, pool }: QueueSettings): boolean {
+  return most !== Number.POSITIVE_INFINITY || (pool !== undefined && pool.perFlow < Number.POSITIVE_INFINITY)
+}
+
 function requireMost(name: string, most: unknown): void {
   if (most !== Number.POSITIVE_INFINITY) requireNumber(name, most, 1)
 }

@@ -15,6 +15,7 @@ import type { Ticket } from '../sfq/index.js'
 import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
 import type { Timed } from './deadline-queue.js'
+import type { FlowRecord } from './flow-record.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 
@@ -181,6 +182,8 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   /** What passed it, while it was too wide for what its band may have. */
   passedWidth = 0
   passedUnits = 0
+  /** Its flow's record, written by `FlowSlots` alone. */
+  account: FlowRecord | undefined = undefined
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
   /** Set when it starts after it waited. */

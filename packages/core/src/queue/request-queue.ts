@@ -11,6 +11,7 @@ import {
   classNameOf,
   deadlineOf,
   flowWeight,
+  isCapped,
   mostSlots,
   type QueueSettings,
   queueSettings,
@@ -91,7 +92,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(pool?.perFlow, (band) => this.#list.slotsFor(band), settings.bands.length)
+    this.#slots = new FlowSlots((band) => this.#list.slotsFor(band), isCapped(settings), pool?.perFlow)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -181,10 +182,7 @@ export class RequestQueue implements Stage {
     this.#stopListening()
   }
 
-  /**
-   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then keeps nothing
-   * of the request.
-   */
+  /** Asks the options' functions what is not said. Throws what they or the capacity throws, and then keeps nothing. */
   #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
     const { flow, nowMs } = passage
     const settings = this.#settings
@@ -230,6 +228,7 @@ export class RequestQueue implements Stage {
     if (!this.#supply.tryTake(request, nowMs)) return false
     this.#startedAtOnce++
     this.#list.startedAtOnce(request)
+    this.#slots.startsAtOnce(request, nowMs)
     this.#run(request, nowMs)
     return true
   }
@@ -431,7 +430,6 @@ export class RequestQueue implements Stage {
   #run(request: QueuedRequest, nowMs: number): void {
     this.#running++
     request.band.runs(request)
-    this.#slots.starts(request, nowMs)
     request.state = 'running'
     request.startedMs = nowMs
   }

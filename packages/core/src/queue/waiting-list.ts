@@ -57,6 +57,9 @@ export class WaitingList {
   readonly #perturbEveryMs: number
   #perturbedMs: number
   #callsSince = 0
+  /** When it was last asked whose turn it is, and the last request since that was within its flow's share. */
+  #lookMs = 0
+  #within: QueuedRequest | undefined = undefined
   /** A fair queue may still remember flows without waiting requests. */
   #untidy = false
 
@@ -134,6 +137,7 @@ export class WaitingList {
       request.state = 'done'
       band.queue.remove(ticket)
       this.#forget(request, nowMs)
+      this.#host.slots.waitsNoMore(request)
       throw error
     } finally {
       if (evicted !== undefined) this.#turnAway(evicted, 'evicted', nowMs)
@@ -153,26 +157,30 @@ export class WaitingList {
 
   /** The request whose turn it is, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
   next(nowMs: number): QueuedRequest | undefined {
-    const { slots, supply } = this.#host
-    const bands = this.#bands
-    if (slots.isContested) {
-      slots.look()
-      let within: QueuedRequest | undefined
-      const isWithin = (one: QueuedRequest): boolean => {
-        const units = bands.leftFor(one.band, 'units', supply.poolLimit)
-        const isTurn = this.#leaves(one) && slots.isWithinShare(one, units, nowMs)
-        if (isTurn) within = one
-        return isTurn
-      }
-      const orElse = (one: QueuedRequest): boolean => one === within || (this.#leaves(one) && slots.owesLeast(one))
-      return bands.next(this.#isGone, isWithin, orElse)
-    }
-    return bands.next(this.#isGone, this.#backfill.head && this.#leaves)
+    const { slots } = this.#host
+    if (!slots.isContested) return this.#bands.next(this.#isGone, this.#backfill.head && this.#leaves)
+    slots.look()
+    this.#lookMs = nowMs
+    this.#within = undefined
+    return this.#bands.next(this.#isGone, this.#isWithinShare, this.#mayOrElse)
   }
 
-  /** Slots that the band of this index has or might have. */
-  slotsFor(band: number): number {
-    return this.#bands.leftFor(this.band(band), 'width', this.#host.supply.limit)
+  /** Whether a request is within its flow's share of what its band may have. */
+  readonly #isWithinShare = (one: QueuedRequest): boolean => {
+    const { slots, supply } = this.#host
+    const units = this.#bands.leftFor(one.band, 'units', supply.poolLimit)
+    const isWithin = this.#leaves(one) && slots.isWithinShare(one, units, this.#lookMs)
+    if (isWithin) this.#within = one
+    return isWithin
+  }
+
+  /** Where none is: whether it is of the flow that owes least. */
+  readonly #mayOrElse = (one: QueuedRequest): boolean =>
+    one === this.#within || (this.#leaves(one) && this.#host.slots.owesLeast(one))
+
+  /** Slots that a band has or might have. */
+  slotsFor(band: Band<QueuedRequest>): number {
+    return this.#bands.leftFor(band, 'width', this.#host.supply.limit)
   }
 
   /** Whether that, or nothing, was found because others have all that they may have. */
@@ -208,6 +216,7 @@ export class WaitingList {
     else this.#takeTurn(request)
     request.drained = request.band.started(request, nowMs)
     this.#forget(request, nowMs)
+    this.#host.slots.startsLater(request, nowMs)
     this.#backfill.pass(request)
   }
 
@@ -346,6 +355,7 @@ export class WaitingList {
   #turnAway(request: QueuedRequest, reason: QueueReason, nowMs: number, detail: object = {}): void {
     request.state = 'done'
     this.#forget(request, nowMs)
+    this.#host.slots.waitsNoMore(request)
     const waitedMs = nowMs - request.arrivedMs
     const retryMs = this.#retryMs(request, reason, nowMs)
     request.answer(this.#host.refuse(reason, retryMs, { ...detail, waitedMs, band: request.band.index }))
@@ -364,7 +374,7 @@ export class WaitingList {
     }
   }
 
-  /** The request waits no more: no timer, no listener, and the records of its flow and band are up to date. */
+  /** The request waits no more: no timer, no listener, and the records of its band are up to date. */
   #forget(request: QueuedRequest, nowMs: number): void {
     this.changes++
     this.#byTime.delete(request)
@@ -372,7 +382,6 @@ export class WaitingList {
     if (request.signal !== undefined) this.#signals.remove(request.signal, request)
     request.signal = undefined
     request.band.left(nowMs)
-    this.#host.slots.waitsNoMore(request)
     if (this.#newestFirst) request.band.backlogShrank(request.path)
   }
 

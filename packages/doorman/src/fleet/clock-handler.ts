@@ -1,26 +1,16 @@
 import type { RequestListener } from 'node:http'
 import { CapacityError } from '@fairlead/core/doorman'
-import { CLOCK_PATH, type ClockAnswer, type ClockDesk } from '@fairlead/core/internal'
-import type { Credentials } from '../access.js'
+import { CLOCK_PATH, type NamedReport } from '@fairlead/core/internal'
 import { bodyOf, credentialsOf, send, sendError } from '../http/capacity-handler.js'
+import type { ClockService, ReportAnswer } from './clock-service.js'
 
 /** Settings of {@link clockHandler}. */
 export interface ClockHandlerSettings {
-  readonly desk: ClockDesk
-  /** Throws a `CapacityError` for a caller that may not share the clock of that name. */
-  allow(from: Credentials, name: string): void
-  /** True while this server is the master: only the master keeps clocks. */
-  isMaster(): boolean
+  readonly clocks: ClockService
   /** URL of the master, if known. */
   masterUrl(): string | undefined
   /** Largest accepted body, in bytes. */
   readonly maxRequestBytes: number
-}
-
-interface Report {
-  readonly name: string
-  readonly member: string
-  readonly report: string
 }
 
 /**
@@ -28,21 +18,14 @@ interface Report {
  * when there is one, or the address of the master. All other requests go to `others`.
  */
 export function clockHandler(settings: ClockHandlerSettings, others: RequestListener): RequestListener {
-  const { desk, allow, isMaster, masterUrl, maxRequestBytes } = settings
+  const { clocks, masterUrl, maxRequestBytes } = settings
   return (request, response) => {
     if (request.method !== 'POST' || request.url !== CLOCK_PATH) {
       others(request, response)
       return
     }
-    const answer = async (): Promise<ClockAnswer | { mastership: { masterAddress?: string } }> => {
-      const { name, member, report } = reportOf(await bodyOf(request, maxRequestBytes))
-      allow(credentialsOf(request), name)
-      if (isMaster()) return desk.report(name, member, report)
-      // A server that becomes the master again begins with empty clocks.
-      desk.clear()
-      const masterAddress = masterUrl()
-      return { mastership: masterAddress === undefined ? {} : { masterAddress } }
-    }
+    const answer = async (): Promise<ReportAnswer> =>
+      clocks.report(credentialsOf(request), reportOf(await bodyOf(request, maxRequestBytes)), masterUrl())
     answer().then(
       (body) => send(response, 200, body),
       (error: unknown) => {
@@ -53,9 +36,9 @@ export function clockHandler(settings: ClockHandlerSettings, others: RequestList
   }
 }
 
-function reportOf(body: unknown): Report {
-  const given = typeof body === 'object' && body !== null ? (body as Partial<Record<keyof Report, unknown>>) : {}
-  const text = (field: keyof Report): string => {
+function reportOf(body: unknown): NamedReport {
+  const given = typeof body === 'object' && body !== null ? (body as Partial<Record<keyof NamedReport, unknown>>) : {}
+  const text = (field: keyof NamedReport): string => {
     const value = given[field]
     if (typeof value === 'string' && value.length > 0) return value
     throw new CapacityError('invalid_argument', `${field} must be a text that is not empty`)

@@ -7,8 +7,10 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import { CapacityError, type CapacityService, type Eventually } from '@fairlead/core/doorman'
+import type { NamedReport } from '@fairlead/core/internal'
 import { type MethodDefinition, status } from '@grpc/grpc-js'
 import type { Credentials } from '../access.js'
+import type { ReportAnswer } from '../fleet/clock-service.js'
 import type { Log } from '../observe/notices.js'
 import { httpsServerOptions, namesOf, type ServerTls } from '../tls.js'
 import { METHODS, statusOf } from './wire.js'
@@ -23,6 +25,8 @@ export interface GrpcPort {
 export interface GrpcSettings {
   /** The service that answers callers; looked up at each call. */
   service(from: Credentials): CapacityService
+  /** Answers a report of a process that shares a clock. */
+  report(from: Credentials, report: NamedReport): Eventually<ReportAnswer>
   host: string
   /** 0 picks a free port. */
   port: number
@@ -47,19 +51,39 @@ const FRAME_BYTES = 5
 const OK = { ':status': 200, 'content-type': 'application/grpc' }
 
 /** Answers the bytes of a request with those of a response. */
-type Answer = (service: CapacityService, message: Buffer) => Eventually<Buffer>
+type Answer = (from: Credentials, message: Buffer) => Eventually<Buffer>
 
 /**
  * Serves gRPC over HTTP/2: each call is a stream of its own with one uncompressed message each way. Rejects if the port
  * is not available.
  */
 export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
-  const { host, port, tls, log } = settings
+  const { service, report, host, port, tls, log } = settings
+  /** The message of a caller without access is not read. */
+  const capacity =
+    <Q, A>(ask: (service: CapacityService, request: Q) => Eventually<A>) =>
+    (from: Credentials): ((request: Q) => Eventually<A>) => {
+      const answering = service(from)
+      return (request) => ask(answering, request)
+    }
   const answers = new Map([
-    unary(METHODS.discovery, (service, request) => service.discovery(request)),
-    unary(METHODS.getCapacity, (service, request) => service.getCapacity(request)),
-    unary(METHODS.getServerCapacity, (service, request) => service.getServerCapacity(request)),
-    unary(METHODS.releaseCapacity, (service, request) => service.releaseCapacity(request)),
+    unary(METHODS.report, (from) => (request) => report(from, request)),
+    unary(
+      METHODS.discovery,
+      capacity((service, request) => service.discovery(request)),
+    ),
+    unary(
+      METHODS.getCapacity,
+      capacity((service, request) => service.getCapacity(request)),
+    ),
+    unary(
+      METHODS.getServerCapacity,
+      capacity((service, request) => service.getServerCapacity(request)),
+    ),
+    unary(
+      METHODS.releaseCapacity,
+      capacity((service, request) => service.releaseCapacity(request)),
+    ),
   ])
   const limits = { settings: { maxConcurrentStreams: MOST_STREAMS } }
   const server =
@@ -147,7 +171,7 @@ function serveStream(
   headers: IncomingHttpHeaders,
   answers: ReadonlyMap<string, Answer>,
   coming: Patience<ServerHttp2Stream>,
-  { service, maxRequestBytes }: GrpcSettings,
+  { maxRequestBytes }: GrpcSettings,
 ): void {
   stream.on('error', () => {})
   const answer = answers.get(headers[':path'] ?? '')
@@ -177,7 +201,7 @@ function serveStream(
     if (stream.headersSent) return
     try {
       const message = unframed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-      const answered = answer(service(new CallCredentials(stream, headers)), message)
+      const answered = answer(new CallCredentials(stream, headers), message)
       if (answered instanceof Promise)
         answered.then(
           (body) => succeed(stream, body),
@@ -192,14 +216,15 @@ function serveStream(
 
 function unary<Request, Response>(
   { path, requestDeserialize, responseSerialize }: MethodDefinition<Request | CapacityError, Response>,
-  answer: (service: CapacityService, request: Request) => Eventually<Response>,
+  answerTo: (from: Credentials) => (request: Request) => Eventually<Response>,
 ): [string, Answer] {
   return [
     path,
-    (service, message) => {
+    (from, message) => {
+      const answer = answerTo(from)
       const request = requestDeserialize(message)
       if (request instanceof CapacityError) throw request
-      const answered = answer(service, request)
+      const answered = answer(request)
       return answered instanceof Promise ? answered.then(responseSerialize) : responseSerialize(answered)
     },
   ]

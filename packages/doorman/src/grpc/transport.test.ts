@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { CutProxy } from '../fixtures/cut-proxy.js'
 import { type GrpcPort, type GrpcSettings, serveGrpc } from './server.js'
-import { type GrpcTransport, overGrpc } from './transport.js'
+import { fleetOverGrpc, type GrpcTransport, overGrpc } from './transport.js'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {
@@ -29,9 +29,21 @@ function service(parts: Partial<CapacityService> = {}): CapacityService {
   }
 }
 
-function settings(parts: Partial<CapacityService>, port: number): GrpcSettings {
+function settings(
+  parts: Partial<CapacityService>,
+  port: number,
+  report: GrpcSettings['report'] = () => ({}),
+): GrpcSettings {
   const log = { info: () => {}, warn: () => {}, error: () => {} }
-  return { service: () => service(parts), host: '127.0.0.1', port, tls: undefined, maxRequestBytes: 262_144, log }
+  return {
+    service: () => service(parts),
+    report,
+    host: '127.0.0.1',
+    port,
+    tls: undefined,
+    maxRequestBytes: 262_144,
+    log,
+  }
 }
 
 async function serve(parts: Partial<CapacityService> = {}): Promise<GrpcPort> {
@@ -250,5 +262,47 @@ describe('overGrpc', () => {
     await closed
     vi.advanceTimersByTime(300_000)
     await ask()
+  })
+})
+
+describe('reports of a shared clock over gRPC', () => {
+  it('go to the master, with their token, once another server has named it', async () => {
+    const serveClock = async (report: GrpcSettings['report']): Promise<string> => {
+      const server = await serveGrpc(settings({}, 0, report))
+      ends.push(() => server.close(0))
+      return `127.0.0.1:${server.port}`
+    }
+    const heard: unknown[] = []
+    const master = await serveClock(({ authorization }, report) => {
+      heard.push([authorization, report])
+      return Promise.resolve({ lease: 'a lease', waitedMs: 2.5 })
+    })
+    const other = await serveClock(() => ({ mastership: { masterAddress: master } }))
+    const fleet = fleetOverGrpc({ address: other, token: 'secret' })
+    ends.push(() => fleet.close())
+    const leases: unknown[] = []
+    const send = fleet.join('orders', (lease, waitedMs) => leases.push([lease, waitedMs]))
+    await until('a lease of the master', () => {
+      send('a report', 'm')
+      return leases.length > 0
+    })
+    expect(leases[0]).toEqual(['a lease', 2.5])
+    expect(heard[0]).toEqual(['Bearer secret', { name: 'orders', member: 'm', report: 'a report' }])
+  })
+
+  it('that cannot be read are answered with their fault', async () => {
+    const { port } = await serve()
+    const wire = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+    ends.push(() => wire.close())
+    const failed = await new Promise((done) =>
+      wire.makeUnaryRequest(
+        '/doorman.Clock/Report',
+        (bytes: Buffer) => bytes,
+        String,
+        Buffer.from([8, 1]),
+        (error) => done(error?.code),
+      ),
+    )
+    expect(failed).toBe(status.INVALID_ARGUMENT)
   })
 })

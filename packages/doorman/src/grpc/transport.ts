@@ -1,5 +1,6 @@
-import { CapacityError, type CapacityService, type Transport } from '@fairlead/core/doorman'
+import { CapacityError, type CapacityService, type DoormanFleet, type Transport } from '@fairlead/core/doorman'
 import { requireOptions, requireText } from '@fairlead/core/http'
+import { fleetBy } from '@fairlead/core/internal'
 import {
   type CallOptions,
   type ChannelCredentials,
@@ -46,6 +47,52 @@ const CHANNEL: ChannelOptions = {
  * @throws RangeError, TypeError that names an invalid option
  */
 export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
+  const { connect, close } = grpcCalls(options)
+  return {
+    connect(to): CapacityService {
+      const call = connect(to)
+      const { discovery, getCapacity, getServerCapacity, releaseCapacity } = METHODS
+      return {
+        discovery: (request, signal) => call(discovery, request, signal),
+        getCapacity: (request, signal) => call(getCapacity, request, signal),
+        getServerCapacity: (request, signal) => call(getServerCapacity, request, signal),
+        releaseCapacity: (request, signal) => call(releaseCapacity, request, signal),
+      }
+    },
+    close,
+  }
+}
+
+/**
+ * Lets the processes of a fleet share FAIR's clock through a Doorman server over gRPC, as `doormanFleet` of
+ * `@fairlead/core/doorman` does over HTTP: for `createGate({ name, fleet })`.
+ *
+ * @throws RangeError, TypeError for an option that is wrong, by its name
+ */
+export function fleetOverGrpc(options: GrpcTransportOptions): DoormanFleet {
+  const { connect, close } = grpcCalls(options)
+  const fleet = fleetBy((to) => {
+    const call = connect(to)
+    return (report, signal) => call(METHODS.report, report, signal)
+  })
+  return {
+    ...fleet,
+    close() {
+      fleet.close()
+      close()
+    },
+  }
+}
+
+/** Calls a method of one server. */
+type Call = <Q, A>(method: MethodDefinition<Q | CapacityError, A>, request: Q, signal?: AbortSignal) => Promise<A>
+
+interface GrpcCalls {
+  connect(address?: string): Call
+  close(): void
+}
+
+function grpcCalls(options: GrpcTransportOptions): GrpcCalls {
   requireOptions('grpc', options, ['address', 'credentials', 'token'])
   const { credentials = channelCredentials.createInsecure(), token } = options
   if (token !== undefined) requireText('token', token)
@@ -103,15 +150,10 @@ export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
   }
 
   return {
-    connect(address = addresses[next++ % addresses.length]!): CapacityService {
-      const { discovery, getCapacity, getServerCapacity, releaseCapacity } = METHODS
-      return {
-        discovery: (request, signal) => call(address, discovery, request, signal),
-        getCapacity: (request, signal) => call(address, getCapacity, request, signal),
-        getServerCapacity: (request, signal) => call(address, getServerCapacity, request, signal),
-        releaseCapacity: (request, signal) => call(address, releaseCapacity, request, signal),
-      }
-    },
+    connect:
+      (address = addresses[next++ % addresses.length]!) =>
+      (method, request, signal) =>
+        call(address, method, request, signal),
     close() {
       for (const [address, channel] of [...channels]) give(address, channel)
     },

@@ -17,8 +17,10 @@ import {
   type ReleaseCapacityRequest,
   type ReleaseCapacityResponse,
 } from '@fairlead/core/doorman'
+import type { NamedReport } from '@fairlead/core/internal'
 import { type MethodDefinition, status } from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
+import type { ReportAnswer } from '../fleet/clock-service.js'
 
 /** A message, to and from its bytes. */
 export interface Wire<T> {
@@ -56,11 +58,13 @@ function wire<T extends object>(name: string): Wire<T> {
 
 /** The messages of each method. */
 export const WIRE: {
+  readonly report: { request: Wire<NamedReport>; response: Wire<ReportAnswer> }
   readonly discovery: { request: Wire<DiscoveryRequest>; response: Wire<DiscoveryResponse> }
   readonly getCapacity: { request: Wire<GetCapacityRequest>; response: Wire<GetCapacityResponse> }
   readonly getServerCapacity: { request: Wire<GetServerCapacityRequest>; response: Wire<GetServerCapacityResponse> }
   readonly releaseCapacity: { request: Wire<ReleaseCapacityRequest>; response: Wire<ReleaseCapacityResponse> }
 } = {
+  report: { request: wire('ReportRequest'), response: wire('ReportResponse') },
   discovery: { request: wire('DiscoveryRequest'), response: wire('DiscoveryResponse') },
   getCapacity: { request: wire('GetCapacityRequest'), response: wire('GetCapacityResponse') },
   getServerCapacity: { request: wire('GetServerCapacityRequest'), response: wire('GetServerCapacityResponse') },
@@ -79,9 +83,10 @@ function requireFewFields(bytes: Uint8Array): void {
 function method<Request, Response>(
   name: string,
   { request, response }: { request: Wire<Request>; response: Wire<Response> },
+  service = 'Capacity',
 ): MethodDefinition<Request | CapacityError, Response> {
   return {
-    path: `/doorman.Capacity/${name}`,
+    path: `/doorman.${service}/${name}`,
     originalName: name,
     requestStream: false,
     responseStream: false,
@@ -98,13 +103,15 @@ function method<Request, Response>(
   }
 }
 
-/** The `Capacity` service, described for gRPC. */
+/** The services `Capacity` and `Clock`, described for gRPC. */
 export const METHODS: {
+  readonly report: MethodDefinition<NamedReport | CapacityError, ReportAnswer>
   readonly discovery: MethodDefinition<DiscoveryRequest | CapacityError, DiscoveryResponse>
   readonly getCapacity: MethodDefinition<GetCapacityRequest | CapacityError, GetCapacityResponse>
   readonly getServerCapacity: MethodDefinition<GetServerCapacityRequest | CapacityError, GetServerCapacityResponse>
   readonly releaseCapacity: MethodDefinition<ReleaseCapacityRequest | CapacityError, ReleaseCapacityResponse>
 } = {
+  report: method('Report', WIRE.report, 'Clock'),
   discovery: method('Discovery', WIRE.discovery),
   getCapacity: method('GetCapacity', WIRE.getCapacity),
   getServerCapacity: method('GetServerCapacity', WIRE.getServerCapacity),

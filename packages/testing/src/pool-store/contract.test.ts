@@ -43,8 +43,7 @@ class TextStore implements PoolStore {
     const named = call.tenants.flatMap(({ tenant }) => [[tenant, kept?.tenants.get(tenant)] as const])
     const tenants = new Map(named.filter((entry): entry is [string, string] => entry[1] !== undefined))
     const { answer, record } = leaseOn(kept === undefined ? undefined : { ...kept, tenants }, call, this.#clock())
-    const others = record.win === kept?.win ? kept.tenants : []
-    this.#records.set(key, { ...record, tenants: new Map([...others, ...record.tenants]) })
+    this.#records.set(key, { ...record, tenants: new Map([...(kept?.tenants ?? []), ...record.tenants]) })
     return answer
   }
 

@@ -100,18 +100,8 @@ export class Credit {
 
   /** The name by which the pool knows a tenant. */
   nameOf(tenant: string): string {
-    const isShared = this.isOpen(this.now()) && this.#ledger.isShared(tenant)
+    const isShared = this.isOpen(this.#clock()) && this.#ledger.isShared(tenant)
     return isShared || !this.#reports.hasRoomFor(tenant) ? OTHERS : tenant
-  }
-
-  /** What all tenants weigh here, and have used. */
-  stake(nowMs: number): Stake {
-    return this.isOpen(nowMs) ? { weight: this.#ledger.weight, used: this.used } : NONE
-  }
-
-  /** What a tenant weighs here, and has used. */
-  stakeOf(tenant: string, nowMs: number): Stake {
-    return this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant === OTHERS ? '' : tenant) : NONE
   }
 
   /** What a member that leaves hands back and says: all that groups below do not hold. */
@@ -137,7 +127,7 @@ export class Credit {
 
   /** The pool's refusal that tells that a tenant of this whole weight need not ask it for so much yet. */
   refusalOf({ tenant, weight }: Pick<Request, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
-    const share = this.isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
+    const share = this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).share : 0
     return this.#account.refusalOf({ tenant: this.nameOf(tenant), weight, share, need }, nowMs)
   }
 

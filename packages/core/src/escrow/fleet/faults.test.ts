@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../../testing/seeded-random.js'
 import { settled } from '../../testing/settled.js'
 import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import { sleepWatch } from './sleep.js'
-import type { LeaseAnswer, LeaseCall, PoolStore } from './store.js'
+import type { LeaseAnswer, LeaseCall, PoolStore, StoreFailure } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
 const LIMIT = 1_000
@@ -250,6 +251,81 @@ describe('the limit of a fleet', () => {
       expect(fleet.admitted.get(win)).toBeGreaterThan(1.2 * LIMIT)
       expect(fleet.admitted.get(win)).toBeLessThanOrEqual((1 + share) * LIMIT)
     }
+  })
+
+  it('is no matter of time that passes within a check: no call is bad', async () => {
+    const fleet = new Fleet()
+    const { clock } = fleet.world
+    const failures: StoreFailure[] = []
+    for (let i = 0; i < 4; i++) {
+      let [reads, lastMs] = [i, 0]
+      // Up to .3 ms pass between two readings in one moment of the others.
+      const own = {
+        clock: () => {
+          lastMs = Math.max(lastMs, clock() + (reads++ % 7) / 20)
+          return lastMs
+        },
+        onStoreFailure: (one: StoreFailure) => failures.push(one),
+      }
+      const escrow = fleet.escrow({ ...own, store: fleet.line(2) })
+      for (const tenant of ['a', 'b']) fleet.load(escrow, tenant, 1, 0.4, 10_000 + i)
+    }
+    await fleet.run(16_000)
+    expect(failures).toEqual([])
+    for (const win of [11, 12, 13, 14, 15]) {
+      expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+      expect(fleet.admitted.get(win)).toBeGreaterThan(0.95 * LIMIT)
+    }
+  })
+
+  it.each<[string, (nowMs: number) => number]>([
+    ['gives no number', () => Number.NaN],
+    ['gives infinity', () => Number.POSITIVE_INFINITY],
+    [
+      'throws, now and then',
+      (nowMs) => {
+        if (Math.floor(nowMs / 70) % 2 === 0) throw new Error('no wall clock')
+        return 1e12 + nowMs
+      },
+    ],
+  ])('holds, and nobody notices, where a wall clock %s', async (_name, wallAt) => {
+    const fleet = new Fleet()
+    const { clock } = fleet.world
+    const escrows = [0, 1].map(() => fleet.escrow({ wallClock: () => wallAt(clock()) }))
+    for (const [i, escrow] of escrows.entries()) fleet.load(escrow, `t${i}`, 1, 1, 10_000 + i)
+    await fleet.run(14_000)
+    for (const win of [11, 12, 13]) {
+      expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+      expect(fleet.admitted.get(win)).toBeGreaterThan(0.95 * LIMIT)
+    }
+  })
+
+  it('is exceeded by no more than once the limit, where the store comes and goes and all go on with their last shares', async () => {
+    let [windows, above] = [0, 0]
+    for (let seed = 1; seed <= 12; seed++) {
+      const random = seededRandom(seed)
+      const fleet = new Fleet()
+      const lines = [0, 1, 2, 3].map(() => fleet.line(2))
+      for (const [i, store] of lines.entries()) {
+        const more = { store, onStoreError: 'last-share', storeTimeoutMs: 20, quantum: 20 } as const
+        fleet.load(fleet.escrow(more), `t${i}`, 1, 0.5 + random(), 10_000 + i)
+      }
+      const set = (isCut: boolean): void => {
+        for (const store of lines) store.isCut = isCut
+      }
+      for (let ms = 12_000 + 300 * random(); ms < 18_000; ms += 400 * random()) {
+        fleet.at(ms, () => set(true))
+        ms += 400 * random()
+        fleet.at(ms, () => set(false))
+      }
+      await fleet.run(19_000)
+      for (const win of [11, 12, 13, 14, 15, 16, 17]) {
+        expect(fleet.admitted.get(win)).toBeLessThanOrEqual(2 * LIMIT)
+        windows++
+        if (fleet.admitted.get(win)! > LIMIT) above++
+      }
+    }
+    expect(above / windows).toBeLessThan(0.1)
   })
 
   it('is exceeded by what the pool kept, where the store fails for a moment, also if the first call of all was slow', async () => {

@@ -97,12 +97,12 @@ describe('a federated escrow', () => {
     expect(Math.max(...rates)).toBeLessThanOrEqual(2_600.000_001)
   })
 
-  it('begins anew in the next window', () => {
+  it('tells by its first call in a window what became of the last one', () => {
     const { check, calls, clock } = rig()
     check('east', 'a', 700)
     clock.advance(1_000)
-    check('east', 'a', 5)
-    expect(calls.at(-1)!.tenants).toMatchObject([{ tenant: 'a', weight: 1, used: 0 }])
+    check('east', 'a', 10)
+    expect(calls.at(-1)).toMatchObject({ win: 0, holds: 700, tenants: [{ tenant: 'a', weight: 1, used: 700 }] })
   })
 
   it('counts tenants above maxTenants as one', () => {

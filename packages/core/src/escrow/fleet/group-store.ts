@@ -119,7 +119,7 @@ export class GroupStore implements PoolStore {
     if (win === this.#win) return
     this.#win = win
     this.#ticket = begun
-    this.#out = begun?.charged ?? 0
+    this.#out = begun?.reserved ?? 0
   }
 
   /** What the group may hold of the next window. */

@@ -77,40 +77,54 @@ interface Place {
 /** A tenant that some member reported in this window. */
 export interface Tenant {
   weight: number
-  /** At all members together, gone ones, too. */
+  /** At all members together, gone ones, too; with what it {@link carried}. */
   used: number
+  /** What counts as used because it was ahead in the window before. */
+  carried: number
   place: keyof Weighed
   /** It is active at some member, so that its weight counts. */
   isActive: boolean
   /** The cost it was refused last, and in which slot of time; 0 if it was not. */
   ask: number
   slot: number
+  /** It was refused when it last asked. */
+  wants: boolean
   readonly places: Map<Weighed, Place>
 }
 
-/** A tenant, and its places: the member, rate, used and part of each. */
+/** A tenant in a window, and its places: the member, rate, used and part of each. */
 export type SavedTenant = readonly [
+  win: number,
   weight: number,
   used: number,
+  carried: number,
   place: keyof Weighed,
   isActive: number,
   ask: number,
   slot: number,
+  wants: number,
   ...places: (readonly [string, number, number, number])[],
 ]
 
 /**
- * All tenants as sums: of those that are active, and of those that were refused in this slot of time and in the last.
+ * All tenants as sums: of those that are active, of those that were refused in this slot of time and in the last, and of
+ * those that were refused when they last asked.
  */
 export interface Standings {
   readonly active: Strata
   slot: number
   line: Strata
   lineBefore: Strata
+  readonly wanting: Strata
+  /** What the active carry together. */
+  carried: number
+  /** Per weight, of those that wanted more in the window before: what the last of them got, and what it may make up for. */
+  least: number
+  most: number
 }
 
 export function newStandings(): Standings {
-  return { active: [], slot: 0, line: [], lineBefore: [] }
+  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], carried: 0, least: 0, most: 0 }
 }
 
 /**
@@ -120,10 +134,16 @@ export function newStandings(): Standings {
  *
  * All of them together are known as {@link Strata}: no step looks at tenants that its call does not name.
  *
+ * What a tenant got counts in the next window, too: if others wanted more, and got less per weight, it comes after them
+ * until they have caught up, by a window's guarantee at most, or by what it takes to grant the largest cost that was
+ * refused. It carries that as if it had used it.
+ *
  * O(members of the tenant) a report.
  */
 export class Tenants {
-  readonly #tenants: Map<string, Tenant> = new Map()
+  #tenants: Map<string, Tenant> = new Map()
+  /** Those of the window before. */
+  #before: Map<string, Tenant> = new Map()
   readonly #standings: Standings
 
   constructor(standings: Standings = newStandings()) {
@@ -139,6 +159,11 @@ export class Tenants {
   *line(): Iterable<Stratum> {
     yield* this.#standings.lineBefore
     yield* this.#standings.line
+  }
+
+  /** What the active carry together. */
+  get carried(): number {
+    return this.#standings.carried
   }
 
   /** Time goes on: a tenant refused two slots ago is no longer in line. */
@@ -164,19 +189,21 @@ export class Tenants {
     const { tenant: name, weight, used, rate, ask } = report
     let tenant = this.#tenants.get(name)
     if (tenant === undefined) {
-      tenant = { weight, used: 0, place: 'behind', isActive: false, ask: 0, slot: 0, places: new Map() }
+      tenant = this.#newTenant(name, weight)
       this.#tenants.set(name, tenant)
     }
     this.#count(tenant, -1)
     for (const [at, place] of tenant.places) count(tenant, at, place, -1)
     const place = tenant.places.get(member)
+    if (ask > 0) tenant.wants = true
+    else if (used > (place?.used ?? 0)) tenant.wants = false
     if (place === undefined) tenant.places.set(member, { rate, used, part: 0 })
     else {
       place.rate = rate
       place.used = used
     }
     tenant.weight = weight
-    tenant.used = 0
+    tenant.used = tenant.carried
     let rates = 0
     for (const [at, { rate: asked, used: spent }] of tenant.places) {
       tenant.used += spent
@@ -204,6 +231,7 @@ export class Tenants {
     const tenant = this.#tenants.get(name)!
     this.#count(tenant, -1)
     const grant = decide()
+    tenant.wants = grant <= 0
     if (grant > 0) {
       for (const [at, place] of tenant.places) count(tenant, at, place, -1)
       tenant.places.get(member)!.used += grant
@@ -223,10 +251,14 @@ export class Tenants {
     return { weight, used, part: places.get(member)!.part }
   }
 
-  /** Knows a tenant again as {@link save} gave it; members that are not known any more are left out. */
+  /**
+   * Knows a tenant again as {@link save} gave it, in the window `now` or the one before; members that are not known any
+   * more are left out.
+   */
   load(
     name: string,
-    [weight, used, place, isActive, ask, slot, ...rest]: SavedTenant,
+    [win, weight, used, carried, place, isActive, ask, slot, wants, ...rest]: SavedTenant,
+    now: number,
     memberOf: (name: string) => Weighed | undefined,
   ): void {
     const places: Map<Weighed, Place> = new Map()
@@ -234,27 +266,50 @@ export class Tenants {
       const at = memberOf(member)
       if (at !== undefined) places.set(at, { rate, used: spent, part })
     }
-    this.#tenants.set(name, { weight, used, place, isActive: isActive === 1, ask, slot, places })
+    const flags = { isActive: isActive === 1, wants: wants === 1 }
+    const tenant = { weight, used, carried, place, ask, slot, places, ...flags }
+    if (win === now) this.#tenants.set(name, tenant)
+    else if (win === now - 1) this.#before.set(name, tenant)
   }
 
-  /** What is known of a tenant, for a store that keeps it elsewhere. */
-  save(name: string, nameOf: (member: Weighed) => string): SavedTenant | undefined {
+  /** What is known of a tenant, for a store that keeps it elsewhere; in the window `win`. */
+  save(name: string, win: number, nameOf: (member: Weighed) => string): SavedTenant | undefined {
     const tenant = this.#tenants.get(name)
     if (tenant === undefined) return undefined
-    const { weight, used, place, isActive, ask, slot } = tenant
+    const { weight, used, carried, place, isActive, ask, slot, wants } = tenant
     const places = [...tenant.places].map(([at, { rate, used, part }]) => [nameOf(at), rate, used, part] as const)
-    return [weight, used, place, isActive ? 1 : 0, ask, slot, ...places]
+    return [win, weight, used, carried, place, isActive ? 1 : 0, ask, slot, wants ? 1 : 0, ...places]
   }
 
-  clear(): void {
-    this.#tenants.clear()
+  /** A window begins: the next one, or a later one. `level` is what a weight of 1 was guaranteed in the last. */
+  begin(isNext: boolean, level: number): void {
+    this.#before = isNext ? this.#tenants : new Map()
+    this.#tenants = new Map()
+    const { wanting } = this.#standings
     Object.assign(this.#standings, newStandings())
+    const [last] = wanting
+    if (!isNext || last === undefined) return
+    this.#standings.least = last.used / last.weight
+    this.#standings.most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
   }
 
-  #count({ weight, used, isActive, ask, slot }: Tenant, sign: 1 | -1): void {
-    const { active, line, lineBefore, slot: now } = this.#standings
+  #newTenant(name: string, weight: number): Tenant {
+    const { least, most } = this.#standings
+    const before = this.#before.get(name)
+    const ahead = before === undefined ? 0 : Math.max(0, Math.min(most, before.used / before.weight - least))
+    const carried = weight * ahead
+    const none = { isActive: false, ask: 0, slot: 0, wants: false }
+    return { weight, used: carried, carried, place: 'behind', ...none, places: new Map() }
+  }
+
+  #count({ weight, used, carried, isActive, ask, slot, wants }: Tenant, sign: 1 | -1): void {
+    const { active, line, lineBefore, wanting, slot: now } = this.#standings
     const one = { at: stratumOf(used / weight), weight, used, ask }
-    if (isActive) layer(active, one, sign)
+    if (isActive) {
+      layer(active, one, sign)
+      this.#standings.carried += sign * carried
+      if (wants) layer(wanting, one, sign)
+    }
     if (ask > 0 && slot === now) layer(line, one, sign)
     else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
   }
@@ -298,6 +353,7 @@ export interface Head {
 
 /** Nobody is to be heard. */
 export const NOT_LOST = {
+  lostEpoch: -1,
   heard: 0,
   awaited: 0,
   informedWin: -1,
@@ -318,7 +374,6 @@ export function newHead(): Head {
     ahead: 0,
     level: Number.MAX_VALUE,
     lostMs: 0,
-    lostEpoch: -1,
     ...NOT_LOST,
   }
 }

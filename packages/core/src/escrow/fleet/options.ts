@@ -1,7 +1,7 @@
 import { type After, type Clock, systemAfter, systemClock } from '../../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../../options.js'
 import { type Random, randomUint32, systemRandom } from '../../random.js'
-import type { EscrowDecision, EscrowReason } from '../decision.js'
+import { type EscrowDecision, type EscrowReason, Ticket } from '../decision.js'
 import { type Hierarchy, requirePlaces } from '../hierarchy.js'
 import type { Judgement } from '../judgement.js'
 import type { PoolMember } from './pool-member.js'
@@ -51,29 +51,14 @@ export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
 /** What an escrow does when its store fails, or does not answer in time. */
 export type OnStoreError = 'refuse' | 'admit' | 'last-share'
 
-/** A decision, and what its settlement needs to know. */
-export class LeasedTicket implements LeasedDecision {
-  readonly allowed: boolean
-  readonly tenant: string
-  readonly cost: number
-  readonly reason: LeasedReason | undefined
-  readonly borrowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly guarantee: number
-  readonly retryAfterMs: number
-  readonly resetAtMs: number
-  readonly resetAfterMs: number
-  readonly #owner: object
+/** A decision of a fleet's escrow: who has spent for it, too. */
+export class LeasedTicket extends Ticket<LeasedReason> {
   readonly #member: PoolMember | undefined
   readonly #payer: string
-  #charged: number
-  #slot = -1
-  #win = -1
 
   /**
-   * `judged` is what the ledger made of this; none if it was not asked. It is allowed if there is nothing to wait for.
-   * `payer` spent for it: the tenant, or a group of it; `reserved` is what was spent for it, where that is not the cost.
+   * `judged` is what the ledger made of this; none if it was not asked. `payer` spent for it: the tenant, or a group of
+   * it; `reserved` is what was spent for it, where that is not the cost.
    */
   constructor(
     owner: object,
@@ -89,21 +74,12 @@ export class LeasedTicket implements LeasedDecision {
     reserved: number = cost,
     remaining: number = judged?.remaining ?? 0,
   ) {
-    this.#owner = owner
+    const borrowed = retryAfterMs === 0 && judged?.verdict === 'borrows'
+    const [used, guarantee] = [judged?.usedAfter ?? 0, judged?.guarantee ?? 0]
+    const times = [retryAfterMs, resetAtMs, nowMs] as const
+    super(owner, tenant, cost, reason, borrowed, used, remaining, guarantee, ...times, reserved)
     this.#member = member
     this.#payer = payer
-    this.tenant = tenant
-    this.cost = cost
-    this.#charged = reserved
-    this.allowed = retryAfterMs === 0
-    this.reason = reason
-    this.borrowed = this.allowed && judged?.verdict === 'borrows'
-    this.limit = (judged?.usedAfter ?? 0) + remaining
-    this.remaining = remaining
-    this.guarantee = judged?.guarantee ?? 0
-    this.retryAfterMs = retryAfterMs
-    this.resetAtMs = resetAtMs
-    this.resetAfterMs = resetAtMs - nowMs
   }
 
   /** What has spent for it; undefined if nothing may. */
@@ -111,45 +87,8 @@ export class LeasedTicket implements LeasedDecision {
     return this.#member
   }
 
-  /** The escrow whose answer this is. */
-  get owner(): object {
-    return this.#owner
-  }
-
   get payer(): string {
     return this.#payer
-  }
-
-  /** What was spent for it so far. */
-  get charged(): number {
-    return this.#charged
-  }
-
-  /** This much more was spent for it. */
-  charge(amount: number): void {
-    this.#charged += amount
-  }
-
-  /** Whether it may still be settled in the window `win`. */
-  isOpenIn(win: number): boolean {
-    return this.#win >= 0 && this.#win === win
-  }
-
-  get slot(): number {
-    return this.#slot
-  }
-
-  /** What was spent is booked at `slot`, in the window `win`. */
-  book(slot: number, win: number): void {
-    this.#slot = slot
-    this.#win = win
-  }
-
-  /** Whether it is settled in time in the window `win`, late, or may not be settled (any more); it is settled then. */
-  settleIn(win: number): 'now' | 'late' | 'never' {
-    const own = this.#win
-    this.#win = -1
-    return own < 0 ? 'never' : own === win ? 'now' : 'late'
   }
 }
 
@@ -187,12 +126,11 @@ export interface DrawingOptions {
    * - `'last-share'`: this process goes on with its last known share: up to what the store last kept for it in that
    *   window, and in each later one its part of the limit, until the store is back. All processes together may exceed
    *   the limit by what was kept in the window in which the store failed;
-   * - `'local-share'`: the same by its former name;
    * - `'admit'`: everything is, and the limit is given up until the store answers.
    *
    * @default 'refuse'
    */
-  onStoreError?: OnStoreError | 'local-share'
+  onStoreError?: OnStoreError
   /**
    * Longest that a lease takes before the store has failed, in milliseconds; above 0. Time for which this process stood
    * still does not count. @default 100
@@ -278,7 +216,7 @@ export function drawingSettings(
   requirePlaces(tree, groupOf)
   requireInteger('maxTenants', maxTenants, 1)
   requireOneOf('estimates', estimates, ['learned', 'asked'])
-  requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share', 'local-share'])
+  requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share'])
   if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
   requireAbove('storeTimeoutMs', storeTimeoutMs, 0)
   requireFunction('clock', clock)
@@ -286,8 +224,7 @@ export function drawingSettings(
   requireFunction('after', after)
   return {
     ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure },
-    ...{ clock, wallClock, after },
-    onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
+    ...{ onStoreError, clock, wallClock, after },
   }
 }
 

@@ -58,7 +58,8 @@ export class PoolMember {
     () => this.#credit.standing(),
     (group, amount) => this.#begin(group, amount),
   )
-  #terms: PoolTerms
+  /** What is told the store by the next call. */
+  terms: PoolTerms
   #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
@@ -74,7 +75,7 @@ export class PoolMember {
     const { terms, member, store, maxTenants, storeTimeoutMs, after, onStoreFailure } = settings
     this.#settings = settings
     this.#clock = watched(settings.clock, settings.wallClock, () => this.#account.doubt())
-    this.#terms = terms
+    this.terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(terms.windowMs, maxTenants)
@@ -112,7 +113,7 @@ export class PoolMember {
       isOpen: () => !this.#isClosed && this.#credit.isOpen(this.#credit.now()),
       sign: (isIdle) => {
         const { left } = this.#credit
-        void this.tell(undefined, isIdle && left >= this.#terms.quantum * LEAST_BACK ? left : 0)
+        void this.tell(undefined, isIdle && left >= this.terms.quantum * LEAST_BACK ? left : 0)
       },
     })
   }
@@ -134,7 +135,7 @@ export class PoolMember {
   peek(tenant: string, cost: number, shown: string): LeasedDecision {
     const ask = this.#askOf(tenant, cost, shown)
     const nowMs = this.#credit.now()
-    const { limit, windowMs } = this.#terms
+    const { limit, windowMs } = this.terms
     const open = this.#credit.isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
@@ -149,10 +150,10 @@ export class PoolMember {
   /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#credit.now()
-    const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
+    const [{ win }, { place: slot, payer: tenant }] = [this.#account, ticket]
     // First what may throw: afterwards the ticket is used up.
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    let [rest, draws] = [actualCost - ticket.charged, 0]
+    let [rest, draws] = [actualCost - ticket.reserved, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
     // What a group spends for one of its own says nothing of the group's costs.
@@ -175,7 +176,7 @@ export class PoolMember {
     }
     const wish = (): Wish => {
       draws++
-      this.#note({ tenant, weight, cost: rest }, this.#credit.now(), false)
+      this.note(tenant, rest, false, weight)
       return this.#wish(this.#need, 0, tenant)
     }
     return attempt(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt, giveUp: owe })
@@ -183,21 +184,21 @@ export class PoolMember {
 
   /** Charged as far as the credit here reaches. */
   charge(ticket: LeasedTicket, costSoFar: number): void {
-    const part = Math.min(costSoFar - ticket.charged, this.#credit.left)
-    if (part <= 0 || !this.#credit.isOpen(this.#credit.now()) || !ticket.isOpenIn(this.#account.win)) return
-    ticket.charge(part - this.#ledger.settle(ticket.slot, part))
+    const part = Math.min(costSoFar - ticket.reserved, this.#credit.left)
+    if (part <= 0 || !this.#credit.isOpen(this.#credit.now()) || ticket.timeIn(this.#account.win) !== 'now') return
+    ticket.charge(part - this.#ledger.settle(ticket.place, part))
   }
 
   /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
   giveBack(ticket: LeasedTicket, amount: number): void {
-    if (!this.#credit.isOpen(this.#credit.now()) || !ticket.isOpenIn(this.#account.win)) return
-    this.#ledger.settle(ticket.slot, -amount)
+    if (!this.#credit.isOpen(this.#credit.now()) || ticket.timeIn(this.#account.win) !== 'now') return
+    this.#ledger.settle(ticket.place, -amount)
     this.#pulse.start(this.#credit.now())
   }
 
   #askOf(tenant: string, asked: number, shown: string = tenant): Ask {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    const cost = this.#estimates?.reserve(tenant, asked, this.#terms.limit) ?? asked
+    const cost = this.#estimates?.reserve(tenant, asked, this.terms.limit) ?? asked
     return { tenant, shown, weight, asked, cost, draws: 0 }
   }
 
@@ -210,14 +211,9 @@ export class PoolMember {
     nowMs: number,
   ): LeasedTicket {
     const left = judged?.remaining ?? 0
-    const remaining = this.#estimates?.askable(tenant, left, this.#terms.limit) ?? left
+    const remaining = this.#estimates?.askable(tenant, left, this.terms.limit) ?? left
     const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
     return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
-  }
-
-  /** What is told the store by the next call. */
-  get terms(): PoolTerms {
-    return this.#terms
   }
 
   /** The pool's window of the last answer. */
@@ -241,22 +237,31 @@ export class PoolMember {
   }
 
   /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
-  note(tenant: string, cost: number, isRefused: boolean): void {
-    const weight = weightFrom(this.#settings.weightOf, tenant)
-    this.#note({ tenant, weight, cost }, this.#credit.now(), isRefused)
+  note(
+    tenant: string,
+    cost: number,
+    isRefused: boolean,
+    weight: number = weightFrom(this.#settings.weightOf, tenant),
+    nowMs: number = this.#credit.now(),
+  ): void {
+    const used = this.#credit.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).used : 0
+    const name = this.#credit.nameOf(tenant)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), nowMs, isRefused)
   }
 
   /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
   tell(tenant?: string, back = 0): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#credit.now()))
+    const done = this.#account.draw(() => this.#wish(0, back, tenant), this.#credit.now())
+    this.#credit.fit()
+    return done
   }
 
   /** From the next call to the store on, with a quantum that is the same part of it. */
   setLimit(limit: number): void {
-    const { limit: before, quantum } = this.#terms
-    this.#terms = { ...this.#terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
+    const { limit: before, quantum } = this.terms
+    this.terms = { ...this.terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
     this.#fuzz = fuzzOf(limit)
-    this.#account.changeTerms(this.#terms)
+    this.#account.changeTerms(this.terms)
   }
 
   /** Hands back what credit there is, and tells what tenants have used. It goes on if it is asked again. */
@@ -265,7 +270,9 @@ export class PoolMember {
     this.#pulse.stop()
     if (!this.#credit.isOpen(this.#credit.now())) return undefined
     const leave = (): Wish => this.#credit.lastWish(this.#settings.weightOf)
-    return this.#after(() => this.#queue.drawOwn(leave, () => this.#credit.now(), MOST_DRAWS))
+    const done = this.#queue.drawOwn(leave, () => this.#credit.now(), MOST_DRAWS)
+    this.#credit.fit()
+    return done
   }
 
   /** Settings, sums and counts, as plain JSON. */
@@ -274,7 +281,7 @@ export class PoolMember {
     const { win, granted, held, calls: storeCalls, share, failure } = this.#account
     const { tenants, weight } = this.#ledger
     return {
-      ...this.#terms,
+      ...this.terms,
       ...{ member: this.#settings.member, win, open, share },
       ...(open ? { granted, used: this.#credit.used, held, tenants, weight } : NO_WINDOW),
       ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
@@ -285,7 +292,7 @@ export class PoolMember {
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
     const { cost } = ask
-    if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
+    if (cost > this.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#credit.isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
@@ -314,7 +321,7 @@ export class PoolMember {
     if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
     else this.#ledger.judge(tenant, weightHere, cost)
     // Beyond that, it is the turn of others elsewhere.
-    const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
+    const room = Math.max(0, (this.#account.turn - this.#ledger.stakeOf(tenant).share) * weight) + this.#fuzz
     if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
     judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
     // What the pool has granted for a tenant it judged by what all members know.
@@ -336,9 +343,9 @@ export class PoolMember {
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
-    answer.book(this.#ledger.spend(), this.#account.win)
+    answer.admit(this.#ledger.spend(), this.#account.win)
     this.#estimates?.admit(ask.tenant)
-    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
+    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.place, part))
     const name = this.#credit.nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
@@ -385,9 +392,10 @@ export class PoolMember {
     if (retryAfterMs === 0) this.#allowed++
     else {
       this.#refused++
-      if (reason !== 'never') this.#note(ask, nowMs, true)
+      if (reason !== 'never') this.note(ask.tenant, ask.cost, true, ask.weight, nowMs)
+      if (judged !== undefined) this.#ledger.turnAway(retryAfterMs)
     }
-    const resetAtMs = (this.#credit.isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
+    const resetAtMs = (this.#credit.isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.terms.windowMs
     return this.#ticket(ask, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
@@ -397,13 +405,13 @@ export class PoolMember {
       wish: (behind) => {
         const nowMs = this.#credit.now()
         ask.draws++
-        this.#note(ask, nowMs, false)
+        this.note(ask.tenant, ask.cost, false, ask.weight, nowMs)
         // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
         const isMeant = this.#need < ask.cost || !this.#credit.isOpen(nowMs)
         const back = isMeant ? 0 : Math.max(0, this.#credit.left - 2 * this.#credit.spentMeanwhile(nowMs))
         // One lease for all who wait: a quantum for each round trip may be less than what is asked for meanwhile.
         const amount = this.#need + behind + 2 * this.#credit.spentMeanwhile(nowMs)
-        const { quantum } = this.#terms
+        const { quantum } = this.terms
         const forAll = amount > quantum ? Math.max(this.#need, needAhead(amount, ask.cost, quantum)) : this.#need
         const isTooMuch = back > 0 || this.#credit.refusalOf(ask, forAll, nowMs) !== undefined
         return this.#wish(isTooMuch ? this.#need : forAll, back, ask.tenant)
@@ -420,31 +428,22 @@ export class PoolMember {
     const mark = this.#credit.spentMeanwhile(nowMs)
     // In a tree, what remains to a tenant depends on the pools above.
     if (Math.min(this.#credit.left, this.#settings.tree === undefined ? remaining : Number.MAX_VALUE) >= mark) return
-    const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
+    const need = needAhead(2 * mark, ask.cost, this.terms.quantum)
     if (this.#credit.refusalOf(ask, need, nowMs) !== undefined) return
-    this.#note(ask, nowMs, false)
+    this.note(ask.tenant, ask.cost, false, ask.weight, nowMs)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
-  }
-
-  #note({ tenant, weight, cost }: Pick<Ask, 'tenant' | 'weight' | 'cost'>, nowMs: number, isRefused: boolean): void {
-    const { used } = this.#credit.stakeOf(tenant, nowMs)
-    const name = this.#credit.nameOf(tenant)
-    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), nowMs, isRefused)
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
     const nowMs = this.#credit.now()
     const name = tenant === undefined ? undefined : this.#credit.nameOf(tenant)
-    const all = this.#credit.stake(nowMs)
+    const all = { weight: this.#ledger.weight, used: this.#credit.used }
     const { members } = this.#account
-    const stakeOf = (of: string): Stake => this.#credit.stakeOf(of, nowMs)
-    const report = this.#reports.report(name, members, all, stakeOf, this.#credit.elapsed(nowMs), nowMs)
-    return { need, back, ahead: this.#credit.wantsAhead(this.#terms.quantum, nowMs), spent: all.used, ...report }
-  }
-
-  #after(draw: () => void | Promise<void>): void | Promise<void> {
-    const done = draw()
-    this.#credit.fit()
-    return done
+    const stakeOf = (of: string): Stake => this.#ledger.stakeOf(of === OTHERS ? '' : of)
+    // Mostly, it is the first call of the next window, in which nobody has been named.
+    const isOver = !this.#credit.isOpen(nowMs)
+    if (isOver) this.#reports.nameAnew()
+    const report = this.#reports.report(name, members, all, stakeOf, isOver ? 1 : this.#credit.elapsed(nowMs), nowMs)
+    return { need, back, ahead: this.#credit.wantsAhead(this.terms.quantum, nowMs), spent: all.used, ...report }
   }
 }

@@ -258,6 +258,37 @@ describe('the pool', () => {
     expect(lentAt(true, 240)).toBeCloseTo(500 * 0.2, 6)
   })
 
+  it('lets a tenant that got more come after those that wanted more and got less, in the next window', () => {
+    const { clock, ask, drain } = rig()
+    ask('much', 700)
+    ask('little', 300)
+    for (const member of ['much', 'little']) expect(ask(member, 10).grant).toBe(0)
+    clock.advance(TERMS.windowMs)
+    // When the little one came, no more than 300 could be guaranteed: that counts as used by the other one.
+    const { grant, used, mark } = ask('much', 0)
+    expect({ grant, used: used[0], total: mark.total }).toEqual({ grant: 0, used: 300, total: 0 })
+    ask('little', 0)
+    expect(drain({ much: 1, little: 1 })).toEqual({ much: 350, little: 650 })
+    clock.advance(TERMS.windowMs)
+    expect(drain({ much: 1, little: 1 })).toEqual({ much: 500, little: 500 })
+  })
+
+  it('lets nobody come after those that wanted no more, nor for more than they wanted', () => {
+    const { clock, ask } = rig()
+    ask('much', 700)
+    ask('little', 300)
+    clock.advance(TERMS.windowMs)
+    expect(ask('much', 0).used).toEqual([0])
+    clock.advance(2 * TERMS.windowMs)
+    expect(ask('much', 1_000).grant).toBe(1_000)
+    expect(ask('little', 10).grant).toBe(0)
+    clock.advance(TERMS.windowMs)
+    // Nothing was left to guarantee when it came; but its cost would have been one of 10.
+    expect(ask('much', 0).used).toEqual([10])
+    clock.advance(2 * TERMS.windowMs)
+    expect(ask('much', 0).used).toEqual([0])
+  })
+
   it('refuses what it cannot work with, by name, and nothing has changed', () => {
     const { store, call, ask } = rig()
     ask('a', 10)

@@ -123,7 +123,8 @@ const LONGEST_GRACE = 4
  * answered, for four times that at most. By then every member that is at work has told what it holds, and how much it
  * knew to be granted in all: the one that was granted something last knew everything.
  *
- * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
+ * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed. What a
+ * tenant got there more than others that were refused counts as used in this one: {@link Tenants}.
  *
  * O(members + strata) a call, O(members of a tenant) for each tenant in it.
  */
@@ -153,8 +154,7 @@ export class Pool {
     }
     const isLast = call.seq === member.seq
     const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
-    let weights = 0
-    for (const other of this.#members.values()) if (this.#isPresent(other, windowMs)) weights += weightOf(other)
+    const weights = this.#present(windowMs).reduce((sum, other) => sum + weightOf(other), 0)
     const win = this.#head.win
     return {
       win,
@@ -215,12 +215,9 @@ export class Pool {
     // In an epoch that began with a loss, nothing was granted ahead.
     this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
     this.#head.ahead = 0
+    this.#tenants.begin(isNext, this.#head.level)
     this.#head.level = Number.MAX_VALUE
-    if (!isListening) {
-      this.#head.lostEpoch = -1
-      Object.assign(this.#head, NOT_LOST)
-    }
-    this.#tenants.clear()
+    if (!isListening) Object.assign(this.#head, NOT_LOST)
   }
 
   #memberOf({ member: name }: LeaseCall): Member {
@@ -234,6 +231,10 @@ export class Pool {
 
   #isPresent({ seenMs }: Member, windowMs: number): boolean {
     return seenMs > this.#head.nowMs - windowMs * LAPSE
+  }
+
+  #present(windowMs: number): Member[] {
+    return [...this.#members.values()].filter((member) => this.#isPresent(member, windowMs))
   }
 
   /** The part of the time in which claims fade that is over. */
@@ -338,12 +339,12 @@ export class Pool {
     const { need, tenants } = call
     const { limit, windowMs, quantum } = call.pool
     const claimants: Claimant[] = this.#tenants.active.map(({ weight, used }) => ({ weight, granted: used }))
-    const present = [...this.#members.values()].filter((other) => this.#isPresent(other, windowMs))
+    const present = this.#present(windowMs)
     for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
-    const most = weights > 0 ? limit / weights : 0
+    const most = weights > 0 ? (limit + this.#tenants.carried) / weights : 0
     // What lies idle at a member is there for those that have claims there.
     const before = Math.min(most, this.#head.level)
     const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
@@ -407,8 +408,7 @@ export class Pool {
   #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall, present: readonly Member[]): void {
     const head = this.#head
     if (wants <= member.next || win !== head.win || head.lostEpoch === head.epoch) return
-    let weights = 0
-    for (const other of present) weights += weightOf(other)
+    const weights = present.reduce((sum, other) => sum + weightOf(other), 0)
     const most = weights > 0 ? (pool.limit * weightOf(member)) / weights : 0
     const some = Math.min(Math.min(wants, most) - member.next, pool.limit - head.ahead)
     if (some <= 0) return

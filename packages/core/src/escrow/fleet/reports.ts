@@ -215,6 +215,13 @@ export class Reports {
     return { quiet, tenants }
   }
 
+  /** The pool may have forgotten whom it was told of: all count as not named yet. */
+  nameAnew(): void {
+    this.#toldWeight = 0
+    this.#toldUsed = 0
+    for (const known of this.#tenants.values()) known.told = undefined
+  }
+
   /** Takes in what the pool answered to a report, and granted the first tenant of it. */
   learn(tenants: readonly TenantReport[], shares: readonly number[], grant: number): void {
     for (const [at, { tenant }] of tenants.entries()) {

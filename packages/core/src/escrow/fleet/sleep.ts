@@ -7,14 +7,17 @@ const COARSE_MS = 1_000
 
 /**
  * Tells whether the machine may have slept, while a monotonic clock stood still, since it was asked last: the wall clock
- * goes forward by more. It may do so for other reasons, too; `nowMs` is the monotonic clock's time.
+ * goes forward by more. It may do so for other reasons, too; `nowMs` is the monotonic clock's time. A wall clock that
+ * throws, or gives no number, shows nothing.
  */
 export function sleepWatch(clock: Clock, wallClock: Clock): (nowMs: number) => boolean {
   let sinceMs = clock()
-  let last = wallClock() - sinceMs
+  let last = read(wallClock) - sinceMs
+  if (!Number.isFinite(last)) last = Number.POSITIVE_INFINITY
   let [lead, leadBefore] = [last, last]
   return (nowMs) => {
-    const apart = wallClock() - nowMs
+    const apart = read(wallClock) - nowMs
+    if (!Number.isFinite(apart)) return false
     if (nowMs >= sinceMs + COARSE_MS) {
       leadBefore = nowMs < sinceMs + 2 * COARSE_MS ? lead : last
       lead = last
@@ -24,6 +27,14 @@ export function sleepWatch(clock: Clock, wallClock: Clock): (nowMs: number) => b
     lead = Math.max(lead, apart)
     last = apart
     return isAhead
+  }
+}
+
+function read(clock: Clock): number {
+  try {
+    return clock()
+  } catch {
+    return Number.NaN
   }
 }
 

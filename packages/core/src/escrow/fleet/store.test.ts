@@ -20,7 +20,7 @@ describe('an answer', () => {
     ['is like the call', {}],
     ['is of the next window', { win: 13, leftMs: 1_000 }],
     ['is of a clock that was set', { win: 2_000_000_000 }],
-    ['is of a clock that was set back', { win: 11 }],
+    ['is of a clock that was set back by more than a window', { win: 10 }],
     ['counts more than the limit, since members told what a lost store had granted', { mark: OTHER_EPOCH }],
     ['counts what a higher limit has granted, in the epoch that is known', { mark: { ...ANSWER.mark, total: 5_000 } }],
   ])('can be right that %s', (_, more) => {
@@ -36,6 +36,7 @@ describe('an answer', () => {
     ['keeps more for a member than there is', { held: 1e12 }],
     ['leaves more of the window than its length', { leftMs: 1_001 }],
     ['is of a window before all', { win: -1 }],
+    ['is of the window before that of the call', { win: 11 }],
     ['is of a time that no clock tells', { win: 2 ** 53 - 1 }],
     ['counts what was never granted', { mark: { ...OTHER_EPOCH, total: 1e15 } }],
     ['counts what was never granted of the next window', { mark: { ...OTHER_EPOCH, ahead: 1e15 } }],

@@ -156,7 +156,8 @@ export interface LeaseAnswer {
 export interface PoolStore {
   /**
    * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects
-   * with a {@link PoolStoreError} if the store cannot be reached or cannot answer.
+   * with a {@link PoolStoreError} if the store cannot be reached or cannot answer. In the window of the call, if by the
+   * store's time it is the one before.
    *
    * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed; after a RangeError, the call is
    * not sent again
@@ -279,7 +280,8 @@ export function isAnswer(answer: LeaseAnswer, call: LeaseCall): boolean {
     const areForAll = [shares, used].every((list) => Array.isArray(list) && list.length === tenants.length)
     const areParts = [part, ...shares].every((share) => isAmount(share) && share <= 1 + ROUNDING)
     const isSoon = [leftMs, waitMs].every((ms) => isAmount(ms) && ms <= pool.windowMs * (1 + ROUNDING))
-    const isInTime = win * pool.windowMs <= LAST_MS && mark.epoch <= LAST_MS
+    // A window that a member has begun is not followed by the one before it: see {@link PoolStore.lease}.
+    const isInTime = win !== call.win - 1 && win * pool.windowMs <= LAST_MS && mark.epoch <= LAST_MS
     // Credit from before may exceed a limit that was lowered since, but then nothing is added to it.
     const isWithin = grant === 0 || grant + (win === call.win ? call.holds : 0) <= most
     const isWithinNext = ahead <= Math.max(most, call.ahead ?? 0)

@@ -6,7 +6,7 @@ import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLea
 
 /** A pool as text, for stores that keep such. */
 export interface PoolRecord {
-  /** The window that all of this is about. Tenants that were kept in another one are of no use any more. */
+  /** The window that all of this is about. Tenants that were kept before the one before it are of no use any more. */
   readonly win: number
   /** The pool, and its members. */
   readonly pool: string
@@ -22,7 +22,7 @@ interface Saved {
 
 /**
  * One step of a pool that is kept as text: answers a call, and gives what is to be kept. `record` is the pool with the
- * tenants that the call names, as far as they were kept in its window; nothing for a pool that is new. Whoever keeps it
+ * tenants that the call names, as far as they were kept in its window or the one before; nothing for a pool that is new. Whoever keeps it
  * sees to it that nobody else does a step in between.
  *
  * The call must be good: see `requireLease`. `nowMs` is the store's time. O(members).
@@ -38,12 +38,12 @@ export function leaseOn(
   const standings = saved?.standings ?? newStandings()
   const tenants = new Tenants(standings)
   for (const [name, text] of record?.tenants ?? [])
-    tenants.load(name, JSON.parse(text) as SavedTenant, (member) => members.get(member))
+    tenants.load(name, JSON.parse(text) as SavedTenant, head.win, (member) => members.get(member))
   const answer = new Pool(head, members, tenants).lease(call, nowMs)
   const names = new Map([...members].map(([name, member]) => [member as object, name]))
   const kept: Map<string, string> = new Map()
   for (const { tenant } of call.tenants) {
-    const text = tenants.save(tenant, (member) => names.get(member)!)
+    const text = tenants.save(tenant, head.win, (member) => names.get(member)!)
     if (text !== undefined) kept.set(tenant, JSON.stringify(text))
   }
   return {

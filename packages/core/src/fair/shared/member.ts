@@ -391,11 +391,11 @@ export class SharedClock {
 
   /** On its own again. */
   #leave(): void {
+    this.clock.lead(1 / (this.#lease?.members ?? 1))
     this.isActive = false
     this.#arbiter = ''
     this.#lease = undefined
     this.#flows.clear()
-    this.clock.lead()
   }
 }
 

@@ -61,17 +61,21 @@ export class SharedFairClock extends FairClock {
     this.virtual.shift(by)
   }
 
-  /** From now on this clock measures for itself again: the part of the resource that it had. */
-  lead(): void {
+  /**
+   * From now on this clock measures for itself again: the part of the resource that it had, and `least` at least. What it
+   * had lately says little of what it will be asked for: with next to nothing it would refuse all for half a minute.
+   */
+  lead(least: number): void {
     if (!this.following) return
-    const part = this.part
+    const part = Math.max(this.part, least)
     if (this.looks.looking) this.open = this.wasOpen
     this.looks.looking = false
     this.following = false
     this.part = 1
     this.delivery.keep(part)
-    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here.
-    this.virtual.rate *= part
+    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here. Where nothing is
+    // short the rate follows by itself, and would be less with every lease that ends.
+    if (!this.open) this.virtual.rate *= part
     this.reserve.empty()
     this.alone = false
     this.slope.clear()

@@ -215,6 +215,40 @@ describe('when something fails', () => {
     }
   })
 
+  it('processes that had nothing to do when their lease ended serve as much as the others when they have', () => {
+    const served = [0, 0, 0, 0]
+    noisy({
+      seconds: 50,
+      each(second, { processes, settings }) {
+        settings.routing = second < 20 || second >= 35 ? 'any' : 'to the first'
+        for (const process of processes) process.isReached = second < 35
+      },
+      served: (process, second) => {
+        if (second >= 40) served[process]!++
+      },
+    })
+    const all = served.reduce((sum, each) => sum + each)
+    expect(all).toBeGreaterThan(0.95 * 10 * NOISY.capacity)
+    for (const each of served) expect(each).toBeGreaterThan((0.75 * all) / NOISY.processes)
+  })
+
+  it('a clock that is shared again and again, by processes with little to do, keeps its fair rate', () => {
+    const rates: number[] = []
+    noisy({
+      crowds: [[5, 0.2]],
+      burst: 1,
+      processes: 2,
+      routing: 'skewed',
+      seconds: 900,
+      each(second, { processes, settings }) {
+        // Trouble for some seconds, each minute: the processes share, and part again.
+        settings.capacity = second % 60 < 10 ? 0.1 : 10
+        if (second > 600) rates.push(...processes.map(({ tracker }) => tracker.snapshot().fairRatePerSecond))
+      },
+    })
+    expect(Math.min(...rates)).toBeGreaterThan(0.02)
+  })
+
   it('the part of a process that has gone is not given up', () => {
     const fleet = noisy({
       each(second, { processes }) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
-import type { ClockReport, PeriodSums, SlotSums } from './report.js'
+import type { ClockReport, Ended, PeriodSums, SlotSums } from './report.js'
+import { Claims, consensus } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
 const NOISY: FleetSettings = {
@@ -115,6 +116,73 @@ describe('a process that says what is not so', () => {
     expect(served).toBeGreaterThan((1 - share) * honest.served)
     expect(quiet).toBeGreaterThan((1 - share) * honest.quiet)
     expect(failed).toBeLessThan(share)
+  })
+})
+
+describe('outcomes, settlements and flows that a process tells of', () => {
+  const told = (slot: Partial<SlotSums>, flows: PeriodSums['flows'] = []): PeriodSums => {
+    const plain = { slot: 0, letIn: [10, 10], refused: [0, 0], known: 0, ahead: 0, strained: 0, settled: 0, ended: [] }
+    return { period: 0, slots: [{ ...plain, ...slot } as SlotSums], flows }
+  }
+
+  it('are no more than what it has let in', () => {
+    const row = (requests: number): Ended => {
+      return { letIn: 0, success: [0, 0], failure: [requests, requests], ignored: [0, 0], expected: 0 }
+    }
+    const { ended, settled, known } = new Claims().possible(
+      told({ ended: [row(10), row(5_000)], settled: -1e9, known: 5_000 }),
+    ).slots[0]!
+    expect({ ended, known }).toEqual({ ended: [row(10)], known: 10 })
+    expect(settled).toBeCloseTo(0)
+  })
+
+  it('are charged as much as goes with that, and no flow is put ahead of the clock', () => {
+    const [flow] = new Claims().flows(told({}, [['somebody', 1e9, 1e9, 1e12]]), undefined)
+    expect(flow).toEqual(['somebody', 0, 100, 160])
+  })
+})
+
+describe('what most processes see', () => {
+  /** A process of whose requests this share fails. */
+  const failing = (share: number): Claims => {
+    const claims = new Claims()
+    const [failed, served] = [Math.round(1_000 * share), Math.round(1_000 * (1 - share))]
+    const ended = {
+      letIn: 0,
+      success: [served, served],
+      failure: [failed, failed],
+      ignored: [0, 0],
+      expected: 0,
+    } as const
+    const slot = {
+      slot: 0,
+      letIn: [1_000, 1_000],
+      refused: [0, 0],
+      known: 0,
+      ahead: 0,
+      strained: 0,
+      settled: 0,
+    } as const
+    const sums = { period: 0, slots: [{ ...slot, ended: [ended] }], flows: [] } as unknown as PeriodSums
+    claims.add(claims.possible(sums))
+    return claims
+  }
+  const isStrange = (share: number, ...others: readonly number[]): boolean | undefined => {
+    const one = failing(share)
+    const most = consensus([one, ...others.map(failing)])
+    if (most === undefined) return undefined
+    for (let period = 0; period < 20; period++) one.isStrange(most)
+    return one.isStrange(most)
+  }
+
+  it('is another resource than that of a process whose share of failures differs by far more than 0.3', () => {
+    expect(isStrange(0.5, 0.1, 0.1)).toBe(true)
+    expect(isStrange(0.35, 0.1, 0.1)).toBe(false)
+    expect(isStrange(0.1, 0.5, 0.5)).toBe(true)
+  })
+
+  it('is not known of two', () => {
+    expect(isStrange(0.9, 0)).toBeUndefined()
   })
 })
 

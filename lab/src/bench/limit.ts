@@ -1,0 +1,95 @@
+/**
+ * What a task costs in `fairLimit`, beside p-queue, which knows no flows, and the task without either.
+ *
+ *     pnpm bench:limit [slices]
+ *
+ * One process runs all three in turn, slice by slice, so that whatever else the machine does meets all of them alike;
+ * ratios are medians over rounds, of CPU time. A task awaits one promise and ends; whoever has run asks again, so that
+ * so many always wait. Promises are counted by the engine's own hook, and bytes on the heap in slices of their own.
+ */
+import { getHeapStatistics, promiseHooks } from 'node:v8'
+import { flowNames } from './flow-names.js'
+import { LINES } from './jobs/queues.js'
+import { printTable } from './table.js'
+
+const WAITING = [0, 100, 1_000]
+const TASKS = 20_000
+const WARM_UP_SLICES = 6
+const NAMES = ['`fairLimit`', 'p-queue', 'no line']
+
+type Run = (flow: string, task: () => Promise<void>) => Promise<unknown>
+
+const flows = flowNames(1_000)
+const kinds = NAMES.map((name) => LINES.find((line) => line.name.includes(name))!)
+
+/** Has `TASKS` tasks run while `waiting` others wait. */
+async function slice(run: Run, waiting: number): Promise<void> {
+  let left = TASKS
+  const task = async (): Promise<void> => {
+    await null
+    left--
+  }
+  const askOn = async (first: number): Promise<void> => {
+    for (let at = first; left > 0; at += waiting + 1) await run(flows[at % flows.length]!, task)
+  }
+  await Promise.all(Array.from({ length: waiting + 1 }, (_, i) => askOn(i)))
+}
+
+/** CPU time of a slice, of all threads of the process, in nanoseconds per task. */
+async function nsOf(run: Run, waiting: number): Promise<number> {
+  const before = process.cpuUsage()
+  await slice(run, waiting)
+  const { user, system } = process.cpuUsage(before)
+  return ((user + system) * 1e3) / TASKS
+}
+
+async function promisesOf(run: Run, waiting: number): Promise<number> {
+  let promises = 0
+  const stop = promiseHooks.onInit(() => promises++)
+  await slice(run, waiting)
+  Reflect.apply(stop, undefined, [])
+  return promises / TASKS
+}
+
+/** The least of three slices: the collector may step into one. */
+async function bytesOf(run: Run, waiting: number): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc?.()
+    const before = getHeapStatistics().used_heap_size
+    await slice(run, waiting)
+    least = Math.min(least, (getHeapStatistics().used_heap_size - before) / TASKS)
+  }
+  return Math.max(0, least)
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!
+}
+
+const slices = Number(process.argv[2] ?? 15)
+const rows: string[][] = []
+for (const waiting of WAITING) {
+  const runs = kinds.map((kind): Run => {
+    const line = kind.make()
+    return (flow, task) => line.run(flow, task)
+  })
+  const ns = runs.map((): number[] => [])
+  for (let i = -WARM_UP_SLICES; i < slices; i++)
+    for (const [k, run] of runs.entries()) {
+      const cost = await nsOf(run, waiting)
+      if (i >= 0) ns[k]!.push(cost)
+    }
+  for (const [k, run] of runs.entries())
+    rows.push([
+      waiting.toLocaleString('en'),
+      NAMES[k]!,
+      median(ns[k]!).toFixed(0),
+      median(ns[k]!.map((own, i) => own / ns[1]![i]!)).toFixed(2),
+      median(ns[k]!.map((own, i) => (own - ns[2]![i]!) / (ns[1]![i]! - ns[2]![i]!))).toFixed(2),
+      (await promisesOf(run, waiting)).toFixed(1),
+      (await bytesOf(run, waiting)).toFixed(0),
+    ])
+}
+printTable(['wait', '', 'CPU ns', '× p-queue', 'the same without the task', 'promises', 'bytes'], rows)
+process.exit()
