@@ -127,7 +127,7 @@ describe('adaptive, over time', () => {
   it('does not climb to the top of a service that ends a few requests per second', () => {
     const machine: Machine = { kind: 'sharing', cores: 8, workMs: 3_000 }
     const runs = SEEDS.map((seed) => simulate(adaptive(), { seed, stretches: [{ forMs: 1_800_000, machine }] }))
-    // Nearly all requests of the first climb still run when it ends: some runs go too far, and need long to come back.
+    // Nearly all requests of the first climb still run when it ends: some runs overshoot, and take long to recover.
     const late = runs.map((run) => mean(run.slice(600), ({ served }) => served) / (8 / 3))
     expect(late.reduce((sum, share) => sum + share, 0) / late.length, `${late}`).toBeGreaterThan(0.7)
   })

@@ -45,8 +45,8 @@ export const TABLE: readonly Trial[] = [
     [354.7, 693.5, 356.4],
   ),
   trial('64 cores, then 128, 20 ms', [sharing(64, 20), sharing(128, 20)], [3197, 6399, 3197]),
-  // At 20 requests per second, ten seconds are four windows: short of 0.9 by what the luck of the draw costs, and in
-  // the first phase by the climb, which needs some seconds to see that 20 is too much already.
+  // At 20 requests per second, ten seconds are four windows: below 0.9 by random variation, and in the first phase by
+  // the climb, which needs some seconds to detect that 20 is too much already.
   trial('4 cores, then 8, 200 ms', [sharing(4, 200), sharing(8, 200)], [19.6, 40.1, 20.1], [0.7, 0.88, 0.85]),
   trial('16 servers, work 50 ms, then 250 ms', [servers(16, 50), servers(16, 250)], [318.1, 63.8, 319.1]),
   // The knee moves by three, and all requests leave in step: waves of 400 ms.
@@ -109,12 +109,15 @@ export const HOLD_OUTS: readonly Trial[] = [
   trial('200 cores, then 400, 100 ms', [sharing(200, 100), sharing(400, 100)], [2001, 3997, 1999]),
 ]
 
-/** Sixteen cores behind a cache: hits take a millisecond, use no core, and hide from averages that the cores thrash. */
+/**
+ * Sixteen cores behind a cache: hits take a millisecond, use no core, and hide the thrashing of the cores from
+ * averages.
+ */
 export const CACHED: readonly Machine[] = [0.1, 0.5].flatMap((thrashing) =>
   [0.2, 1 / 3, 0.5, 0.8].map((quickShare) => sharing(16, 50, { quickShare, thrashing })),
 )
 
-/** A service that runs short of nothing: each request waits elsewhere, for as long as it does, however many run. */
+/** A service without a shortage: each request waits elsewhere for a drawn time, independent of the number in flight. */
 export interface Unbounded {
   name: string
   /** Duration of a request, in milliseconds, drawn. */

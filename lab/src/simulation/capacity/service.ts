@@ -23,7 +23,7 @@ export interface Machine {
   quickShare?: number
   /** Growth of all work for each c requests beyond the c cores. @default 0.1 */
   thrashing?: number
-  /** How the work is spread about its mean. @default 'exponential' */
+  /** Distribution of the work about its mean. @default 'exponential' */
   spread?: 'exponential' | 'none'
 }
 

@@ -37,7 +37,7 @@ export interface Second {
   waited: number
 }
 
-/** How long a request takes that the machine refuses, or that needs no work. */
+/** Duration of a request that the machine refuses, or that needs no work. */
 const QUICK_MS = 1
 
 /** Runs requests through `capacity`, exponential in their work, and returns the measurements, second by second. */

@@ -40,7 +40,7 @@ class Pair {
       ...(grouping !== FLAT && { tree: hierarchy(known), groupOf: (tenant) => groupOf.get(tenant) }),
     })
     this.plain = new PlainEscrow({ tree, limit, windowMs, reserve, named, maxTenants })
-    // As long as nobody has asked, there is nothing to remember.
+    // Before the first request, there is nothing to remember.
     this.plain.begin(Math.floor(this.nowMs / windowMs) * windowMs)
   }
 

@@ -62,8 +62,8 @@ export class SharedFairClock extends FairClock {
   }
 
   /**
-   * From now on this clock measures for itself again: the part of the resource that it had, and `least` at least. What it
-   * had lately says little of what it will be asked for: with next to nothing it would refuse all for half a minute.
+   * From now on this clock measures by itself again: its part of the resource, but at least `least`. Its recent part is
+   * no estimate of its future demand: with a part near zero it would refuse everything for half a minute.
    */
   lead(least: number): void {
     if (!this.following) return
@@ -73,8 +73,9 @@ export class SharedFairClock extends FairClock {
     this.following = false
     this.part = 1
     this.delivery.keep(part)
-    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here. Where nothing is
-    // short the rate follows by itself, and would be less with every lease that ends.
+    // A rate that is too low is soon corrected, one that is too high is not: as if a part of each flow's requests
+    // arrived here. If nothing is short the rate follows by itself, and would otherwise fall with every lease that
+    // ends.
     if (!this.open) this.virtual.rate *= part
     this.reserve.empty()
     this.alone = false
