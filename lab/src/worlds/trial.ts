@@ -68,14 +68,14 @@ export function summaryOf(trials: readonly Trial[], rule: string): Summary {
  * first. The goal stands beside each.
  */
 export const BOUNDS: readonly (readonly [keyof Summary, 'at most' | 'at least', number])[] = [
-  ['harm', 'at most', 0.009], // goal 0.01
-  ['harm95', 'at most', 0.046], // goal 0.06
+  ['harm', 'at most', 0.008], // goal 0.01
+  ['harm95', 'at most', 0.042], // goal 0.06
   ['above20', 'at most', 0.003], // goal 0.003
   ['needless', 'at most', 0.0048], // goal 0.005
   ['recovered', 'at least', 0.99], // goal 0.99
   ['good', 'at least', 0.92], // goal 0.92
   ['jain', 'at least', 0.972], // goal 0.97
-  ['failed', 'at most', 0.147], // goal 0.10
+  ['failed', 'at most', 0.148], // goal 0.10
 ]
 
 /** A line for each missed bound; a missing measure misses none. */

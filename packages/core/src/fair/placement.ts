@@ -20,6 +20,7 @@ export class FlowKey implements Words {
   at = 0
   window = 0
   look = 0
+  isDry = false
   /** @internal Rotations when it was hashed; -1 before that. */
   epoch = -1
   /** @internal Words of the hash; `c` and `d` are used where each structure has a hash of its own. */

@@ -29,4 +29,6 @@ export interface Admission {
   at: number
   window: number
   look: number
+  /** A bucket that this process empties by itself was empty. */
+  isDry: boolean
 }

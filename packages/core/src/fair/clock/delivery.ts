@@ -11,7 +11,7 @@ const TRUSTED_RUNS = 3
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
 const GROWTH_PER_SECOND = 0.003
 const WAY_PER_TURN = 0.2
-const MOST_WAY = 0.8
+export const MOST_WAY = 0.8
 /** For so long a process that has fallen silent may go on unheard: then this part of what it had fails in addition. */
 const UNHEARD_SECONDS = 5
 const UNHEARD_FAILS = 0.5
@@ -25,6 +25,11 @@ export class Delivery {
   perSecond = 0
   /** What the last proof at full admission showed. */
   #shown = 0
+  /** The same without what a store gave and what luck added: a sole user goes on with so much. */
+  #lasting = 0
+  /** When trouble began, and the cost served since then. Failures had shown that nothing was left in store. */
+  #troubleAt = 0
+  #servedSince = 0
   /** The part of processes that may go on unheard, and since when. */
   #unheard = 0
   #unheardAt = 0
@@ -36,7 +41,14 @@ export class Delivery {
   /** A request was served; `tells`: the resource could have been short. */
   serves(cost: number, tells: boolean): void {
     this.#served += cost
+    this.#servedSince += cost
     if (tells) this.#run++
+  }
+
+  /** Trouble begins. */
+  begins(now: number): void {
+    this.#troubleAt = now
+    this.#servedSince = 0
   }
 
   /** A request failed, or nothing is known of what was: a run begins. */
@@ -59,18 +71,21 @@ export class Delivery {
     return this.perSecond * (1 + probe + trust * trust)
   }
 
-  /** Refusing was shown to be free, down to `delivered`; `full`: at full admission. */
-  shows(delivered: number, full: boolean): void {
-    if (full) this.#shown = delivered
+  /**
+   * Refusing was shown to be free, down to `delivered`. `full`: at full admission, which delivered as much as `before`.
+   */
+  shows(delivered: number, full: boolean, before: number, now: number): void {
+    if (full) {
+      this.#shown = delivered
+      this.#lasting = Math.min(before, this.#servedSince / (now - this.#troubleAt))
+    }
     this.perSecond = Math.max(delivered, MOST_WAY * this.#shown)
   }
 
-  /** More fails than is usual, by `beyond`: others need more. */
-  giveWay(beyond: number): void {
-    this.perSecond = Math.max(
-      Math.min(this.perSecond, MOST_WAY * this.#shown),
-      this.perSecond * (1 - WAY_PER_TURN * beyond),
-    )
+  /** More fails than is usual, by `beyond`: others need more, if there are any. */
+  giveWay(beyond: number, keepsAll: boolean): void {
+    const least = Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)
+    this.perSecond = Math.max(Math.min(this.perSecond, least), this.perSecond * (1 - WAY_PER_TURN * beyond))
   }
 
   /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */

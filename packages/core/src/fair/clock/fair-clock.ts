@@ -1,9 +1,10 @@
 import type { Admission, Judgement } from './belief.js'
-import { Delivery, TELLING_SECONDS } from './delivery.js'
+import { Delivery, MOST_WAY, TELLING_SECONDS } from './delivery.js'
 import { LATELY_REQUESTS, TOLERATED } from './evidence.js'
 import { LEAST_DEPTH, Looks } from './looks.js'
 import { FULL, Reserve } from './reserve.js'
 import { DeliverySlope } from './slope.js'
+import { SoleUser } from './sole-user.js'
 import { Traffic } from './traffic.js'
 import { FIRST_CREDIT, VirtualClock } from './virtual-clock.js'
 
@@ -60,6 +61,7 @@ export class FairClock {
   protected readonly delivery: Delivery = new Delivery()
   protected readonly reserve: Reserve
   readonly #traffic = new Traffic()
+  readonly #soleUser = new SoleUser()
   protected readonly slope: DeliverySlope
   readonly #credit: number
   readonly #probe: number
@@ -198,11 +200,12 @@ export class FairClock {
   /** Writes down when a request was let in: to be given back with its outcome. */
   note(admission: Admission, cost: number): void {
     admission.at = this.now
-    const { delay, servedShare } = this.#traffic
+    const { delay, servedShare, servedPerSecond } = this.#traffic
     admission.window = this.looks.looking
       ? -1
       : this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
     admission.look = this.looks.admit(cost)
+    admission.isDry = this.#soleUser.admit(this.now, cost, this.meanCost, servedPerSecond)
   }
 
   /** A request has cost `due` more than it was charged, or less. */
@@ -226,6 +229,7 @@ export class FairClock {
       this.#alarmed = true
       this.slope.clear()
       this.looks.restart()
+      this.delivery.begins(this.now)
     }
     if (!this.open) {
       const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
@@ -279,6 +283,12 @@ export class FairClock {
     return !this.open && this.deliverable > 0 && (tried || this.reserve.owed >= this.reserve.full)
   }
 
+  /** A sole user gives nothing away: nobody else would use it. Unless far less is served than was, whatever is let in. */
+  get #keepsAll(): boolean {
+    const isLess = this.#unmet && this.#traffic.servedPerSecond < MOST_WAY * this.deliverable
+    return this.#soleUser.isSole && !isLess
+  }
+
   /** The share of failures that waits for an explanation. */
   protected get beyond(): number {
     return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual)
@@ -290,21 +300,22 @@ export class FairClock {
     this.#traffic.serves(served)
     this.slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost, expected)
+    if (this.#grain === 0) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
     this.alone = true
-    this.#shown(delivered)
+    this.#shown(delivered, delivered)
   }
 
   #serves(served: number): void {
     this.delivery.serves(served, !this.open && this.reserve.left < this.reserve.full)
   }
 
-  /** Refusing was shown to be free, down to what is delivered. */
-  #shown(delivered: number): void {
+  /** Refusing was shown to be free, down to what is delivered, now or `before` less was let in. */
+  #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.delivery.shows(delivered, this.open || this.#unmet || this.#wasUnmet)
+    this.delivery.shows(delivered, this.open || this.#unmet || this.#wasUnmet, before, this.now)
     this.#wasUnmet = false
     this.slope.clear()
     this.engage()
@@ -351,7 +362,7 @@ export class FairClock {
   /** What the resource can be expected to serve, and what it should have left. */
   #expect(seconds: number): void {
     const { meanCost, looks } = this
-    if (!this.alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
+    if (!this.alone && !this.#soleUser.isSole && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
       this.delivery.grow(seconds, this.#traffic.refusedPerSecond)
     const perSecond = Math.max(this.delivery.tried(this.now, this.#probe), meanCost)
     const reserve = this.reserve
@@ -393,7 +404,7 @@ export class FairClock {
       }
       this.#conclude()
       const beyond = this.beyond
-      if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond)
+      if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond, this.#keepsAll)
       const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       const worthIt = beyond > (this.open ? LEAST_DEPTH : WORTH_ENGAGED)
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
@@ -414,7 +425,8 @@ export class FairClock {
       this.usual = 0
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
-      this.#shown(this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered)
+      const delivered = this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered
+      this.#shown(delivered, looks.deliveredBefore)
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying

@@ -88,6 +88,8 @@ export class Looks {
   /** Of the last verdict: cost served per second, and, if failures stayed, their share. */
   delivered = 0
   staying = 0
+  /** The same before less was let in. */
+  deliveredBefore = 0
   readonly #before = new Half()
   readonly #during = new Half()
   #half: Half | undefined = undefined
@@ -187,6 +189,7 @@ export class Looks {
     const mix = before.expected / before.outcomes - during.expected / during.outcomes
     const gone = (before.share - during.share - mix) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
+    this.deliveredBefore = before.servedPerSecond
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     const kept = during.servedPerSecond / before.servedPerSecond
     if ((open || kept >= KEPT) && gone - SURE * error > GONE && error < MOST_ERROR) {

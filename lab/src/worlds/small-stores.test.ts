@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { simulate } from './engine.js'
+import { sum } from './harm.js'
+import { RULES } from './rules.js'
+import type { World } from './world.js'
+
+const SECONDS = 120
+/** Windows of 10 s until a shortage is proved. */
+const PROOF = 2
+
+/** Flows that all ask alike, or two heavy ones beside others that ask for 60 % of the capacity. */
+function worldOf(perSecond: number, burst: number, load: number, isNoisy: boolean): World {
+  const crowd = (name: string, flows: number, part: number) => {
+    return { name, flows, perSecond: part * perSecond, between: [0, SECONDS] } as const
+  }
+  const crowds = isNoisy ? [crowd('light', 18, 0.6), crowd('heavy', 2, load - 0.6)] : [crowd('light', 10, load)]
+  return {
+    seed: 1,
+    families: [],
+    seconds: SECONDS,
+    processes: 1,
+    balancer: 'random',
+    resource: { kind: 'bucket', perSecond, burst, late: 0, changes: [] },
+    crowds,
+    costs: null,
+    unrelated: null,
+    reports: { lost: 0, late: 0 },
+    endsAt: null,
+    jumps: [],
+    restarts: [],
+  }
+}
+
+it.each([
+  [5, 0.87],
+  [10, 0.93],
+  [20, 0.97],
+])('a process alone before a store of %d serves at least %d of what is served without control', (burst, least) => {
+  const parts: number[] = []
+  for (const perSecond of [100, 300])
+    for (const load of [1.2, 1.5])
+      for (const isNoisy of [false, true]) {
+        const world = worldOf(perSecond, burst, load, isNoisy)
+        const [rule, none] = ['fair-clock', 'none'].map((name) =>
+          sum(simulate(world, RULES.get(name)!).known.served.slice(PROOF)),
+        )
+        parts.push(rule! / none!)
+      }
+  expect(sum(parts) / parts.length).toBeGreaterThan(least)
+})
