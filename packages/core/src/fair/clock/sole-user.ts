@@ -1,20 +1,24 @@
 import { SURE } from './evidence.js'
 
-/** A bucket of so many ordinary requests is empty for a moment where chance brings some more, and seldom for long. */
+/**
+ * Size of the bucket, in ordinary requests: it is briefly empty when random variation brings some more, and seldom for
+ * long.
+ */
 const BUCKET_REQUESTS = 8
 /**
- * What one process alone finds is .4 to .6, for stores from 2 to 100 requests and loads from 1.05 to 2.5. One of two alike
- * finds less than .35, one of four less than .25.
+ * A sole process measures .4 to .6, for stores from 2 to 100 requests and loads from 1.05 to 2.5. One of two equal
+ * processes measures less than .35, one of four less than .25.
  */
 const SOLE = 0.38
-/** Outcomes are halved beyond so many: the standard error is .03 then. */
+/** Outcomes are halved beyond this number: the standard error is .03 then. */
 const MOST_OUTCOMES = 1_600
 
 /**
- * Has this process the resource to itself? Then its failures follow from its own requests: a bucket that these empty, and that fills
- * up as fast as requests are served, is empty when they fail. Where others use the resource, their requests decide as well.
- * A store of few requests and neighbours look alike otherwise: either way more is served if more is let in. The measure
- * is the correlation of two events, that the bucket was empty and that the request failed (phi).
+ * Detects whether this process is the sole user of the resource. Then its failures follow from its own requests: a
+ * bucket that is drained by them, and filled at the rate of service, is empty when they fail. If others use the
+ * resource, their requests matter as well. Otherwise a store of few requests and neighbours look alike: in both cases
+ * more is served if more is admitted. The measure is the correlation of two events, that the bucket was empty and that
+ * the request failed (phi).
  *
  * O(1) per request, nothing allocated. Times in seconds.
  */
@@ -22,10 +26,10 @@ export class SoleUser {
   #left = 0
   #at = 0
   #isSole = false
-  /** Served and failed, while the bucket had something and while it was empty. */
+  /** Successes and failures, while the bucket was not empty and while it was. */
   readonly #outcomes = new Float64Array(4)
 
-  /** A request is let in, and `perSecond` are served: true if the bucket is empty. */
+  /** A request is admitted, and `perSecond` are served: true if the bucket is empty. */
   admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
     const most = BUCKET_REQUESTS * meanCost
     this.#left = Math.min(most, this.#left + Math.max(0, now - this.#at) * perSecond)
@@ -41,7 +45,7 @@ export class SoleUser {
     if (this.#count > MOST_OUTCOMES) for (let i = 0; i < outcomes.length; i++) outcomes[i]! /= 2
   }
 
-  /** True from when that is sure until the opposite is. */
+  /** True once that is certain, until the opposite is. */
   get isSole(): boolean {
     const error = SURE / Math.sqrt(this.#count)
     if (this.#phi - error > SOLE) this.#isSole = true
