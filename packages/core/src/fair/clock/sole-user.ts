@@ -1,22 +1,23 @@
 import { SURE } from './evidence.js'
 
-/** A bucket of so many ordinary requests is empty for a moment where chance brings some more, and seldom for long. */
+/** Requests of mean cost that the bucket holds: chance empties it often, and seldom for long. */
 const BUCKET_REQUESTS = 8
 /**
- * What one process alone finds is .4 to .6, for stores from 2 to 100 requests and loads from 1.05 to 2.5. One of two alike
- * finds less than .35, one of four less than .25.
+ * Least correlation of a sole user. One process alone measures .4 to .6 for most stores from 2 to 100 requests and loads
+ * from 1.05 to 2.5; one of two alike processes less than .35, one of four less than .25.
  */
 const SOLE = 0.38
-/** Outcomes are halved beyond so many: the standard error is .03 then. */
+/** The counts are halved beyond this number of outcomes, at a standard error of .03. */
 const MOST_OUTCOMES = 1_600
 
 /**
- * Has this process the resource to itself? Then its failures follow from its own requests: a bucket that these empty, and that fills
- * up as fast as requests are served, is empty when they fail. Where others use the resource, their requests decide as well.
- * A store of few requests and neighbours look alike otherwise: either way more is served if more is let in. The measure
- * is the correlation of two events, that the bucket was empty and that the request failed (phi).
+ * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
+ * come while a bucket is empty that these requests empty and that fills at the rate at which requests are served. If
+ * other processes use the resource, their requests decide as well. A resource with a small store and neighbours look alike
+ * otherwise: in both cases more admissions are served more. The measure is the correlation (phi) of two events: the
+ * bucket was empty, and the request failed.
  *
- * O(1) per request, nothing allocated. Times in seconds.
+ * O(1) per request, allocates nothing. Times in seconds.
  */
 export class SoleUser {
   #left = 0
@@ -25,7 +26,7 @@ export class SoleUser {
   /** Served and failed, while the bucket had something and while it was empty. */
   readonly #outcomes = new Float64Array(4)
 
-  /** A request is let in, and `perSecond` are served: true if the bucket is empty. */
+  /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */
   admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
     const most = BUCKET_REQUESTS * meanCost
     this.#left = Math.min(most, this.#left + Math.max(0, now - this.#at) * perSecond)
@@ -41,7 +42,7 @@ export class SoleUser {
     if (this.#count > MOST_OUTCOMES) for (let i = 0; i < outcomes.length; i++) outcomes[i]! /= 2
   }
 
-  /** True from when that is sure until the opposite is. */
+  /** True from the moment that this is certain until the opposite is. */
   get isSole(): boolean {
     const error = SURE / Math.sqrt(this.#count)
     if (this.#phi - error > SOLE) this.#isSole = true
