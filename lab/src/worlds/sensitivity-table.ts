@@ -10,6 +10,7 @@ export const RULE_FILES: readonly string[] = [
   'delivery',
   'looks',
   'slope',
+  'sole-user',
   'traffic',
   'own-failures',
   'known-flows',

@@ -1,26 +1,23 @@
 import { SURE } from './evidence.js'
 
-/**
- * Size of the bucket, in ordinary requests: it is briefly empty when random variation brings some more, and seldom for
- * long.
- */
+/** Size of the bucket, in requests of mean cost: random variation empties it often, and seldom for long. */
 const BUCKET_REQUESTS = 8
 /**
- * A sole process measures .4 to .6, for stores from 2 to 100 requests and loads from 1.05 to 2.5. One of two equal
- * processes measures less than .35, one of four less than .25.
+ * Least correlation of a sole user. One process alone measures .4 to .6 for most stores from 2 to 100 requests and loads
+ * from 1.05 to 2.5; one of two equal processes less than .35, one of four less than .25.
  */
 const SOLE = 0.38
-/** Outcomes are halved beyond this number: the standard error is .03 then. */
+/** The counts are halved beyond this number of outcomes, at a standard error of .03. */
 const MOST_OUTCOMES = 1_600
 
 /**
- * Detects whether this process is the sole user of the resource. Then its failures follow from its own requests: a
- * bucket that is drained by them, and filled at the rate of service, is empty when they fail. If others use the
- * resource, their requests matter as well. Otherwise a store of few requests and neighbours look alike: in both cases
- * more is served if more is admitted. The measure is the correlation of two events, that the bucket was empty and that
- * the request failed (phi).
+ * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
+ * occur while a bucket is empty that is drained by these requests and filled at the rate of service. If other processes
+ * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases more
+ * is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and the
+ * request failed.
  *
- * O(1) per request, nothing allocated. Times in seconds.
+ * O(1) per request, allocates nothing. Times in seconds.
  */
 export class SoleUser {
   #left = 0
@@ -29,7 +26,7 @@ export class SoleUser {
   /** Successes and failures, while the bucket was not empty and while it was. */
   readonly #outcomes = new Float64Array(4)
 
-  /** A request is admitted, and `perSecond` are served: true if the bucket is empty. */
+  /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */
   admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
     const most = BUCKET_REQUESTS * meanCost
     this.#left = Math.min(most, this.#left + Math.max(0, now - this.#at) * perSecond)
@@ -45,7 +42,7 @@ export class SoleUser {
     if (this.#count > MOST_OUTCOMES) for (let i = 0; i < outcomes.length; i++) outcomes[i]! /= 2
   }
 
-  /** True once that is certain, until the opposite is. */
+  /** True from the moment that this is certain until the opposite is. */
   get isSole(): boolean {
     const error = SURE / Math.sqrt(this.#count)
     if (this.#phi - error > SOLE) this.#isSole = true
