@@ -46,8 +46,8 @@ interface AccountListener {
 const CLOCK_RATE = 1 / 1_000
 
 /**
- * Weight of a round trip's duration in the estimate of the next one: a draw from above takes longer if that has to draw
- * as well.
+ * Part of a round trip's duration that the estimate keeps at the next one: a draw from above takes longer if that has to
+ * draw as well.
  */
 const FADING = 3 / 4
 
