@@ -1,6 +1,6 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
-// `pnpm test:deep` gives properties hundreds of times as many runs.
+// `pnpm test:deep` runs properties with hundreds of times as many inputs.
 const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 
 const config: UserProjectConfigExport = defineProject({

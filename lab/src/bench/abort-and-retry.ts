@@ -17,7 +17,7 @@ const LEAVE_AFTER_MS = 15
 const WORK_MS = 500
 const LAST_MS = 1_500
 
-/** How the handler is mounted, and whether its work heeds the signal. */
+/** How the handler is mounted, and whether its work observes the signal. */
 const forms: Record<string, (fair: FairMiddleware, work: RequestHandler) => RequestHandler> = {
   'ends with the response': (_fair, work) => work,
   'the same, work stops at req.fair.signal': (_fair, work) => work,

@@ -1,17 +1,17 @@
-/** A cgroup of this machine, made for one measurement: as a container would limit its processes. */
+/** A cgroup for one measurement, which limits its processes as a container would. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 
 export interface Limits {
   memoryMb?: number
-  /** Cores' worth of CPU time, by a quota in periods of 100 ms. */
+  /** CPU quota in cores, in periods of 100 ms. */
   cores?: number
-  /** It comes before all other processes of the machine, so that nothing but its quota limits it. */
+  /** Gives the group precedence over all other processes of the machine, so that only its quota limits it. */
   ahead?: boolean
 }
 
-/** What a process is started through. */
+/** A cgroup with the limits of a container. */
 export interface Container {
-  /** Moves a process, and all that it will start, into the group. */
+  /** Moves a process, and the processes that it will start, into the group. */
   add(pid: number): void
   remove(): void
 }
@@ -19,7 +19,7 @@ export interface Container {
 const ROOT = '/sys/fs/cgroup'
 const PERIOD_US = 100_000
 
-/** Throws, and says why, where this machine lets nobody make such a group. */
+/** Throws an error with the reason if such a group cannot be created on this machine. */
 export function container({ memoryMb, cores, ahead = false }: Limits): Container {
   const name = `fairlead-bench-${process.pid}-${Date.now()}`
   const v2 = existsSync(`${ROOT}/cgroup.controllers`)

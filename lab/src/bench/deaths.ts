@@ -1,11 +1,11 @@
 /**
- * Does the process live, with any heap, on any Node? Child processes whose requests hold a fortieth of their heap for a
- * second are asked for four times what fits: without a guard, by Fairlead's defaults, and with fixed limits.
+ * Does the process survive, with any heap, on any Node? Child processes whose requests hold a fortieth of their heap
+ * for a second receive four times the load that fits: without a guard, with Fairlead's defaults, and with fixed limits.
  *
  *     pnpm bench:deaths [--heap 200 --heap 500] [--node 24] [--runs 10] [--at-once 2] [--save]
  *
  * Takes half an hour; two heaps on one Node, less than four minutes. `--save` writes the results to
- * `docs/benchmarks.md`, beside those that are kept of other heaps and Nodes.
+ * `docs/benchmarks.md`, beside the kept results of other heaps and Nodes.
  */
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -14,7 +14,7 @@ import { machine } from './report/machine.js'
 import { kept, publish } from './report/publish.js'
 
 const FITS = 40
-/** Fixed numbers at once, as shares of what fits. */
+/** Fixed concurrency limits, as shares of the number that fits. */
 const FIXED = [0.5, 0.6, 0.7, 0.8]
 const PHASES = [
   { seconds: 4, perSecond: 0.4 * FITS },
@@ -39,7 +39,7 @@ interface Cell {
   readonly node: string
   readonly none: Course[]
   readonly ours: Course[]
-  /** By their shares of what fits. */
+  /** By limit, as a share of the number that fits. */
   readonly fixed: Course[][]
 }
 
@@ -51,7 +51,7 @@ const cells = values.node.flatMap((version) =>
   }),
 )
 
-/** Everything that is to be run, the cells in turn, so that what else the machine does meets all of them. */
+/** All runs, with the cells in turn, so that other load on the machine affects all of them. */
 function* work(): Generator<() => Promise<void>> {
   for (let seed = 1; seed <= RUNS; seed++)
     for (const cell of cells) {
@@ -79,12 +79,12 @@ await Promise.all(
 process.stderr.write('\n')
 
 const deathsOf = (courses: readonly Course[]): number => courses.filter(({ died }) => died).length
-/** Served per second at four times what fits, of those that lived. */
+/** Requests served per second at four times the load that fits, of the runs that survived. */
 const servedOf = (courses: readonly Course[]): number => {
   const served = courses.filter(({ died }) => !died).map(({ counts }) => counts[1]?.servedPerSecond ?? 0)
   return served.reduce((sum, one) => sum + one, 0) / served.length
 }
-/** Of the fixed limits, the best of those under which nothing died. */
+/** The best fixed limit among those without a death. */
 const bestOf = (cell: Cell): number =>
   Math.max(0, ...cell.fixed.filter((courses) => deathsOf(courses) === 0).map(servedOf))
 
@@ -107,20 +107,20 @@ const sum = (place: number): number => ours.reduce((total, one) => total + (one[
 await publish(
   {
     file: FILE,
-    title: 'A heap that is asked for too much',
+    title: 'Requests that need more than the heap',
     about: [
       `Each request holds a fortieth of the heap on average, arrays, for a second; ${FITS} fit at once. For ` +
-        `${PHASES[0]!.seconds} s ${PHASES[0]!.perSecond} a second come, then for ${PHASES[1]!.seconds} s ` +
-        `${PHASES[1]!.perSecond}, four times what fits. Each run is a process of its own, started with ` +
-        `--max-old-space-size; ${RUNS} runs with Fairlead's defaults, one without anything, and one for each of ` +
-        `the fixed limits of ${FIXED.map((share) => share * FITS).join(', ')} at once, which somebody would have to know.`,
-      `${values['at-once']} at once, before everything else on the machine, which did other work: its load average, over ` +
-        'five minutes, stands beside. Without that precedence more die, and less is served: processes stand still, and ' +
-        'then decide at once about all that has come meanwhile.',
+        `${PHASES[0]!.seconds} s ${PHASES[0]!.perSecond} a second arrive, then for ${PHASES[1]!.seconds} s ` +
+        `${PHASES[1]!.perSecond}, four times the number that fits. Each run is a separate process, started with ` +
+        `--max-old-space-size; ${RUNS} runs with Fairlead's defaults, one without protection, and one for each of the ` +
+        `fixed limits of ${FIXED.map((share) => share * FITS).join(', ')} at once, which an operator would have to know.`,
+      `${values['at-once']} at once, with precedence over everything else on the machine, which did other work: the table has ` +
+        'its load average over five minutes. Without that precedence more die, and less is served: processes stall, ' +
+        'and then decide at once about all requests that have arrived meanwhile.',
     ],
     tables: [
       {
-        title: 'Processes that died, and what those that lived served a second while too much was asked',
+        title: 'Deaths, and requests served per second in overload by the processes that survived',
         head: [
           'Node, heap',
           'died without',

@@ -8,10 +8,11 @@ import { publish } from './report/publish.js'
 import type { Section } from './report/section.js'
 
 /**
- * What it costs a Doorman server to decide on one client's request: the call of `getCapacity` with one resource, in
- * process, in overload, while so many clients take turns; beside the published FAIR_SHARE, which our server has too.
+ * Cost of a Doorman server's decision on one client's request: the call of `getCapacity` with one resource, in process,
+ * in overload, for several numbers of clients that take turns; beside the published FAIR_SHARE, which our server also
+ * has.
  *
- * Each client comes back every 5 s, brings its lease, and wants something new, or what it wanted before.
+ * Each client returns every 5 s with its lease, and asks for a new amount or the same as before.
  */
 const CLIENTS = [1, 1_000, 10_000, 100_000]
 const CAPACITY_EACH = 20
@@ -27,8 +28,8 @@ const forms: readonly [string, number[], boolean, AlgorithmKind, NamedParameter[
 ]
 
 /**
- * A server with its clients, who come in turn. Their state lies in flat arrays, and nobody looks it up by name, as with
- * real ones: it is elsewhere.
+ * A server with its clients, which take turns. Their state lies in flat arrays without lookups by name, because the
+ * state of real clients is outside the server.
  */
 function serverWith(clients: readonly string[], fresh: boolean, kind: AlgorithmKind, parameters: NamedParameter[]) {
   let nowMs = 0
@@ -69,7 +70,7 @@ for (const [form, sizes, fresh, kind, parameters] of forms) {
   rows.push(row)
 }
 
-// How fast this machine is today: a yardstick to read the others by.
+// A yardstick for the other figures: how fast this machine is at present.
 const yardstick = (await costOf(() => performance.now() + Date.now(), ['clock'])).ns.toFixed(0)
 rows.push(['`performance.now()` and `Date.now()`', yardstick, ...CLIENTS.slice(1).map(() => '')])
 
@@ -77,8 +78,8 @@ const section: Section = {
   file: 'bench-doorman-decision',
   title: 'A decision of a Doorman server',
   about: [
-    'One client’s request for one resource, in process, in overload, while so many clients take turns. Each brings its ' +
-      'lease, and wants something new, or what it wanted before. Medians.',
+    'One client’s request for one resource, in process, in overload, with clients that take turns. Each brings its lease, ' +
+      'and wants a new amount, or the same as before. Medians.',
   ],
   tables: [
     {

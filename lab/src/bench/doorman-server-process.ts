@@ -1,17 +1,17 @@
 /**
- * A server of the bench's, in a process of its own: `doorman`, or `stub`, which is what gRPC costs without any work: it
- * neither reads what it is asked nor builds an answer.
+ * A server of the benchmark in a process of its own: `doorman`, or `stub`, which measures gRPC alone: it neither reads
+ * the request nor builds an answer.
  */
 import { startDoorman } from '@fairlead/doorman'
 import { Server, ServerCredentials } from '@grpc/grpc-js'
 import { WIRE_RESPONSE } from './doorman-wire.js'
 import type { Usage } from './http/serve.js'
 
-/** `clients` have 20 each, and want more than that. */
+/** Each of the `clients` has 20 and wants more. */
 async function doorman(clients: number): Promise<number> {
   const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 600, refreshInterval: 16, parameters: [] }
   const config = { resources: [{ identifierGlob: '*', capacity: 20 * clients, algorithm }] }
-  // Each client comes back at once, and wants an answer all the same.
+  // Each client returns immediately and still gets an answer.
   const { address } = await startDoorman({
     config,
     host: '127.0.0.1',

@@ -1,10 +1,10 @@
 /**
- * How many GetCapacity calls a second a Doorman server answers, and how late, beside a gRPC server that answers
- * constants: 16 calls in flight on one connection, each client in turn, bringing its lease and wanting something new;
- * in overload, every resource by exact FAIR_SHARE.
+ * Number of GetCapacity calls that a Doorman server answers per second, and their latency, beside a gRPC server that
+ * answers constants: 16 calls in flight on one connection; each client in turn brings its lease and asks for a new
+ * amount; in overload, every resource by exact FAIR_SHARE.
  *
- * All servers run at once, each in a process of its own, and are loaded in turn, round after round, so that whatever
- * else the machine does meets all of them alike.
+ * All servers run at once, each in a process of its own, and are loaded in turn, round after round, so that other load
+ * on the machine affects all of them alike.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ import type { Section } from './report/section.js'
 const SIZES = [1_000, 10_000]
 const IN_FLIGHT = 16
 
-/** A server under load, and what its clients have. */
+/** A server under load, and the leases of its clients. */
 interface Target {
   readonly kind: 'stub' | 'doorman'
   readonly size: number
@@ -40,7 +40,7 @@ const HEADERS = {
 }
 const FRAME_HEAD = 5
 
-/** One call: asks for the next client, and remembers its lease. Rejects for any other answer than a lease. */
+/** One call: asks for the next client, and remembers its lease. Rejects if the answer is not a lease. */
 function ask(target: Target): Promise<void> {
   const client = target.clients[target.next++ % target.clients.length]!
   const resource = [{ resourceId: 'r', priority: 0, wants: 21 + 90 * Math.random(), has: client.has }]
@@ -69,7 +69,7 @@ function ask(target: Target): Promise<void> {
   })
 }
 
-/** So many calls, {@link IN_FLIGHT} at a time; gives how long each took, in milliseconds. */
+/** Makes `calls` calls, {@link IN_FLIGHT} at a time; returns the duration of each, in milliseconds. */
 async function load(target: Target, calls: number): Promise<number[]> {
   const tookMs: number[] = []
   let left = calls
@@ -123,7 +123,7 @@ const rounds = Number(values.rounds)
 const calls = Number(values.calls)
 const targets: Target[] = []
 for (const size of SIZES) for (const kind of ['stub', 'doorman'] as const) targets.push(await start(kind, size))
-// Everybody has a lease, and the compiler has done its work.
+// Every client has a lease, and the code is compiled.
 for (const target of targets) await load(target, 2 * Math.max(target.size, calls))
 for (let i = 0; i < rounds; i++) for (const target of targets) await round(target, calls)
 for (const { session, process: child } of targets) {
@@ -141,7 +141,7 @@ const section: Section = {
   title: 'A call to a Doorman server',
   about: [
     `GetCapacity over gRPC, ${IN_FLIGHT} calls in flight on one connection. All clients share one \`FAIR_SHARE\` resource ` +
-      'that is short, come in turn, and want something new each time. Beside it a gRPC server that answers constants, ' +
+      'that is short, ask in turn, and want a new amount each time. Beside it a gRPC server that answers constants, ' +
       `loaded in turn with ours. Medians of ${rounds} rounds of ${calls} calls each.`,
   ],
   tables: [
@@ -151,7 +151,7 @@ const section: Section = {
       head: ['clients', 'calls/s', 'of that server’s', 'p99, ms', 'CPU per call, µs', 'that server’s'],
       rows: SIZES.map((size) => {
         const [stub, ours] = targets.filter((target) => target.size === size)
-        // Round by round, because neighbours in time share what else the machine was doing.
+        // Round by round, because neighbouring rounds saw the same load on the machine.
         const ratios = ours!.rounds.map(({ perSecond }, at) => perSecond / stub!.rounds[at]!.perSecond)
         return [
           size.toLocaleString('en'),

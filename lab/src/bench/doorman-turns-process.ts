@@ -1,6 +1,6 @@
 /**
- * A Doorman server with 100 000 clients, in a process of its own. It tells the longest turn of its event loop, by the
- * CPU time of its thread: what else the machine does counts little.
+ * A Doorman server with 100 000 clients, in a process of its own. It reports the longest turn of its event loop in CPU
+ * time of its thread, so that other load on the machine has little influence.
  */
 import { openSync, readSync } from 'node:fs'
 import { startDoorman } from '@fairlead/doorman'
@@ -8,15 +8,15 @@ import { flowNames } from './flow-names.js'
 
 const CLIENTS = 100_000
 
-/** What the bench may tell the process to do. */
+/** Commands that the benchmark may send to the process. */
 export type Order =
-  /** From now on the longest turn is looked for. */
+  /** Starts to measure the longest turn. */
   | { readonly kind: 'watch' }
-  /** What it was since then. */
+  /** Asks for the longest turn since then. */
   | { readonly kind: 'longest' }
-  /** All clocks are set forward. */
+  /** Sets all clocks forward. */
   | { readonly kind: 'jump'; readonly ms: number }
-  /** The wall clock is corrected. */
+  /** Corrects the wall clock. */
   | { readonly kind: 'correct'; readonly ms: number }
   | { readonly kind: 'lose' }
   | { readonly kind: 'win' }
@@ -31,7 +31,7 @@ export interface Served {
 
 const [config, resources, parent] = process.argv.slice(2) as [string, string, string?]
 
-// Clocks that can be set.
+// Clocks that the benchmark can set.
 const steady = performance.now.bind(performance)
 const wall = Date.now
 let jumpedMs = 0
@@ -58,20 +58,20 @@ let longestMs = 0
 const statistics = openSync(`/proc/self/task/${process.pid}/schedstat`, 'r')
 const text = Buffer.alloc(64)
 
-/** For how long this thread has run, in milliseconds; Linux brings it up to date every few of them. */
+/** CPU time of this thread, in milliseconds; Linux updates it every few milliseconds. */
 function ranMs(): number {
   const length = readSync(statistics, text, 0, text.length, 0)
   return Number.parseInt(text.toString('latin1', 0, length), 10) / 1e6
 }
 
-/** Each round of the loop is one turn, or several small ones. */
+/** Each iteration of the loop is one turn, or several small ones. */
 function watch(beforeMs: number): void {
   const nowMs = ranMs()
   longestMs = Math.max(longestMs, nowMs - beforeMs)
   if (watching) setImmediate(watch, nowMs)
 }
 
-/** Does what it is told; gives the longest turn so far, in milliseconds. */
+/** Executes a command; returns the longest turn so far, in milliseconds. */
 async function obey(order: Order): Promise<number> {
   if (order.kind === 'watch') {
     longestMs = 0

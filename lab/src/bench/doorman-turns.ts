@@ -1,6 +1,6 @@
 /**
  * How long one call keeps all others waiting at a Doorman server with 100 000 clients: the longest turn of its event
- * loop while it is called on every port, configured anew, loses its mastership, or finds all clients gone.
+ * loop while it is called on every port, is reconfigured, loses its mastership, or finds that all clients are gone.
  *
  *     node lab/dist/bench/doorman-turns.js [--runs 9] [--only part of a row's name]
  */
@@ -19,14 +19,14 @@ import { machine } from './report/machine.js'
 import { publish } from './report/publish.js'
 import type { Section } from './report/section.js'
 
-/** Clients in one request, at most: the limits of a server. */
+/** Most clients in one request: the limit of a server. */
 const MOST_RESOURCES = 1_000
-/** Longer than a file with a configuration goes unread, in milliseconds. */
+/** Longer than the interval at which the server reads its configuration file, in milliseconds. */
 const READ_MS = 800
-/** What a call leaves undone has been done by then. */
+/** Long enough for work that a call has deferred, in milliseconds. */
 const REST_MS = 300
 
-/** A server, and how its clients are spread. */
+/** A server, and the distribution of its clients over resources. */
 class World {
   readonly name: string
   readonly resources: number
@@ -70,7 +70,7 @@ class World {
     return (await answer)[0]
   }
 
-  /** Takes what was written, at once: whoever reads it meanwhile finds what was there before. */
+  /** Replaces the configuration file atomically: a reader sees either the old or the new content. */
   async configure(kind = 'FAIR_SHARE', templates = 1): Promise<void> {
     const config = join(this.folder, 'doorman.yaml')
     await writeFile(`${config}.new`, yaml(this.#capacity, kind, templates))
@@ -99,7 +99,7 @@ class World {
   }
 }
 
-/** Of each resource: a fifth of what its clients want. */
+/** Capacity of each resource: a fifth of the total that its clients want. */
 function capacityOf(resources: number): number {
   return 1_000_000 / resources
 }
@@ -120,7 +120,7 @@ async function read(url: string): Promise<void> {
   await (await fetch(url)).text()
 }
 
-/** What is done while the turns are looked at; `before` it, and `after` it to have all as it was, they are not. */
+/** One measurement. `before` and `after`, which restores the initial state, are not measured. */
 interface Row {
   readonly name: string
   before?(world: World): Promise<unknown>
@@ -259,8 +259,8 @@ const section: Section = {
   file: 'bench-doorman-turns',
   title: 'The longest turn of a Doorman server',
   about: [
-    'A server with 100,000 clients, at one resource or ten at each of 10,000. How long one turn of its event loop takes ' +
-      'while it is asked, looked at and changed: nobody else is answered before. In CPU time of its thread, to 4 ms, ' +
+    'A server with 100,000 clients, at one resource or ten at each of 10,000. The longest turn of its event loop during ' +
+      'requests, inspection and changes: no other request is answered in a turn. In CPU time of its thread, to 4 ms, ' +
       `garbage collection included. Medians of ${runs} runs, and in brackets the longest.`,
   ],
   tables: [

@@ -3,13 +3,12 @@ import { type Cost, costOf } from './measure.js'
 import { printTable } from './table.js'
 
 /**
- * What a permit costs a client that holds a lease: nobody asks a server for it, and nobody else is in the way. Beside
- * it what it cannot be cheaper than: the two clocks, one of which is read for each permit, and the other for the
- * lease's end.
+ * Cost of a permit to a client that holds a lease: no server is asked, and there is no contention. Beside it the lower
+ * bound: the two clocks, one of which is read for each permit, and the other for the lease's end.
  */
 const HOUR_S = 3_600
 
-/** Grants what it is told to, for an hour. */
+/** Grants the given capacity for an hour. */
 function granting(capacity: number): CapacityService {
   const expiryTime = Math.ceil(Date.now() / 1_000) + HOUR_S
   return {
@@ -38,7 +37,7 @@ async function clientOf(capacity: number): Promise<DoormanClient> {
   return client
 }
 
-/** A lease that has its capacity. */
+/** A lease that has received its capacity. */
 async function leased<T extends { onChange(listener: () => void): () => void }>(lease: T): Promise<T> {
   await new Promise<void>((resolve) => {
     const stop = lease.onChange(() => {

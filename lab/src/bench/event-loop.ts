@@ -1,14 +1,14 @@
 /**
- * Shedding by event-loop delay, for real: a Node server whose handler only computes, open-loop Poisson load from this
- * process on 200 warm loopback connections, with and without the shedder.
+ * Shedding by event-loop delay on a real server: a Node server whose handler only computes, open-loop Poisson load from
+ * this process on 200 warm loopback connections, with and without the shedder.
  *
  *     pnpm --filter @fairlead/core build && pnpm --filter @fairlead/lab build
  *     node lab/dist/bench/event-loop.js [seconds per row] [part of row names] [busy loops beside] [cores it may use]
  *
- * Less than one core is a CPU quota: a child cgroup of this machine, for which it takes root; loads are of the quota, and
- * the group comes before all else unless there are busy loops.
- * The busy loops are other processes that never rest; with them, `sudo nice -n -15` keeps the load generator on time.
- * Prints served / capacity, latency of what was served, and shares. Read ratios within a run, not times.
+ * Less than one core is a CPU quota: a child cgroup of this machine, which needs root; loads are relative to the quota,
+ * and the group has precedence over all other processes unless there are busy loops. The busy loops are other processes
+ * that never rest; with them, `sudo nice -n -15` keeps the load generator on time. Prints served / capacity, latency of
+ * the served requests, and shares. Read ratios within a run, not times.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,20 +25,23 @@ import { container } from './container.js'
 
 const CONNECTIONS = 200
 const WARM_UP_MS = 50
-/** What the peers are set to, of the delays that their documentation shows. */
+/** Setting of the peers, among the delays in their documentation. */
 const PEER_MS = 42
 
 interface Row {
   name: string
   /** CPU time of a request, in milliseconds. */
   handlerMs: number
-  /** Demand, in multiples of what one thread can do. */
+  /** Demand, in multiples of the capacity of one thread. */
   load: number
-  /** By the loop's own lateness and its quota's, as is the default; without the quota's; by all of it; or by a peer. */
+  /**
+   * By the loop's own lateness and its quota's, as is the default; without the quota's; by the whole lateness; or by a
+   * peer.
+   */
   shed: false | 'own' | 'no quota' | 'all' | 'overload-protection' | 'under-pressure'
-  /** What a request waits for without computing, in milliseconds; `load` is then in thousands of requests a second. */
+  /** Time that a request waits without computing, in milliseconds; `load` is then in thousands of requests a second. */
   waitMs?: number
-  /** Blocks the loop for so long every 1.5 s. */
+  /** Blocks the loop for this time, every 1.5 s. */
   pauseMs?: number
 }
 
@@ -79,7 +82,7 @@ async function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): Promise
   const guard = await guardOf(shed)
   const server = createServer((req, res) => {
     if (req.url === '/warm') {
-      // Late enough that every connection is opened rather than used twice.
+      // Long enough that every request opens a connection of its own.
       setTimeout(() => res.end(), WARM_UP_MS)
       return
     }
@@ -102,7 +105,7 @@ async function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): Promise
   process.once('disconnect', () => process.exit())
 }
 
-/** Lets a request in, and gives what is to be called at its end; undefined: refused. */
+/** Admits a request and returns the function to call at its end; undefined: refused. */
 async function guardOf(shed: Row['shed']): Promise<() => (() => void) | undefined> {
   if (shed === false) return () => () => {}
   if (shed === 'overload-protection') {
@@ -123,7 +126,7 @@ async function guardOf(shed: Row['shed']): Promise<() => (() => void) | undefine
   }
 }
 
-/** In CPU time: on a shared processor it takes longer. */
+/** Computes for `ms` of CPU time; on a shared processor it takes longer. */
 function compute(ms: number): void {
   const before = process.cpuUsage()
   const spentMs = (): number => {
@@ -138,7 +141,7 @@ async function measure(row: Row, seconds: number, cores: number, ahead: boolean)
   const server: ChildProcess = fork(import.meta.filename, [JSON.stringify(row)])
   try {
     const [port] = (await once(server, 'message')) as [number]
-    // From here on: to start takes more than a small quota gives.
+    // Only now, because the start takes more than a small quota allows.
     box?.add(server.pid!)
     return await drive({ ...row, load: row.load * cores }, port, seconds, cores)
   } finally {
@@ -180,7 +183,7 @@ async function drive(row: Row, port: number, seconds: number, cores: number): Pr
     if (performance.now() <= endMs) served++
   }
   for (let atMs = startMs; atMs < endMs; atMs += gapMs()) {
-    // Open loop: late arrivals are made up for at once.
+    // Open loop: late arrivals are sent immediately.
     if (atMs > performance.now()) await sleep(atMs - performance.now())
     asked++
     if (pending.size >= CONNECTIONS) {

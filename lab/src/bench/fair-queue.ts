@@ -5,10 +5,11 @@ import { costOf } from './measure.js'
 import { printTable } from './table.js'
 
 /**
- * What a request costs that waits for its turn: enqueue and dequeue, while a number of others wait, beside p-queue,
- * which knows no flows. p-queue has no bare queue to call: its figure is a whole task, with its promise.
+ * Cost of a request that waits for its turn: enqueue and dequeue, while a number of others wait, beside p-queue, which
+ * knows no flows. p-queue has no bare queue to call: its figure is a whole task, with its promise.
  *
- * The flows come in a shuffled order, one request each and around again. An argument picks the forms that begin so.
+ * The flows come in a shuffled order, one request each, repeatedly. An argument selects the forms whose names begin
+ * with it.
  */
 const WAITING = [64, 1_000, 100_000]
 const FLOWS = [100, 10_000, 1_000_000]

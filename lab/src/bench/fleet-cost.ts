@@ -111,7 +111,7 @@ async function work(way: Way, where: string): Promise<void> {
   say(before)
 }
 
-/** Counts what goes to a port, and what comes back. */
+/** Counts the bytes to a port, and from it. */
 async function countingProxy(to: number): Promise<{
   readonly port: number
   bytes(): { up: number; down: number }

@@ -1,5 +1,5 @@
 /**
- * What Fairlead costs inside a process, beside the libraries that do the same job or a part of it.
+ * In-process cost of Fairlead, beside libraries that do the same job or a part of it.
  *
  *     pnpm bench [--job per-key | queue | shed | memory | ours | escrow] [--save]
  *

@@ -1,11 +1,12 @@
 /**
- * What a task costs in `fairLimit`, beside p-queue, which knows no flows, and the task without either.
+ * Cost of a task in `fairLimit`, beside p-queue, which knows no flows, and the task without either.
  *
  *     pnpm bench:limit [slices]
  *
- * One process runs all three in turn, slice by slice, so that whatever else the machine does meets all of them alike;
- * ratios are medians over rounds, of CPU time. A task awaits one promise and ends; whoever has run asks again, so that
- * so many always wait. Promises are counted by the engine's own hook, and bytes on the heap in slices of their own.
+ * One process runs all three in turn, slice by slice, so that other load on the machine affects all of them alike;
+ * ratios are medians over rounds, of CPU time. A task awaits one promise and ends; each finished task is submitted
+ * again, so that the number of waiting tasks is constant. Promises are counted by the engine's own hook, and bytes on
+ * the heap in separate slices.
  */
 import { getHeapStatistics, promiseHooks } from 'node:v8'
 import { flowNames } from './flow-names.js'
@@ -22,7 +23,7 @@ type Run = (flow: string, task: () => Promise<void>) => Promise<unknown>
 const flows = flowNames(1_000)
 const kinds = NAMES.map((name) => LINES.find((line) => line.name.includes(name))!)
 
-/** Has `TASKS` tasks run while `waiting` others wait. */
+/** Runs `TASKS` tasks while `waiting` others wait. */
 async function slice(run: Run, waiting: number): Promise<void> {
   let left = TASKS
   const task = async (): Promise<void> => {
@@ -51,7 +52,7 @@ async function promisesOf(run: Run, waiting: number): Promise<number> {
   return promises / TASKS
 }
 
-/** The least of three slices: the collector may step into one. */
+/** The least of three slices: a collection may occur in one. */
 async function bytesOf(run: Run, waiting: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let i = 0; i < 3; i++) {

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8'
 import { measure } from 'mitata'
 
-/** What one call costs. */
+/** Cost of one call. */
 export interface Cost {
   /** Median, in nanoseconds. */
   ns: number
@@ -13,8 +13,8 @@ export interface Cost {
 const CALLS_BETWEEN_COLLECTIONS = 20_000
 
 /**
- * Measures `work` on `names`, one after the other and around again, after it has seen each of them once. What gives a
- * promise is awaited before the next call.
+ * Measures `work` on `names`, one after the other, repeatedly, after one call for each of them. A returned promise is
+ * awaited before the next call.
  */
 export async function costOf(work: (flow: string) => unknown, names: readonly string[]): Promise<Cost> {
   let at = 0
@@ -43,8 +43,8 @@ function inTurn(step: () => unknown): Calls {
 }
 
 /**
- * Bytes allocated by each of `count` calls: the least of several runs, each too short for the collector to step in (it
- * is given a large young space).
+ * Bytes allocated by each of `count` calls: the least of several runs, each too short for a collection (the young
+ * generation is large).
  */
 export async function bytesPer(run: Calls, count: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY

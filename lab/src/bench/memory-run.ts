@@ -4,13 +4,13 @@ import { node20, node22, node24, node26 } from '@fairlead-testing/runtimes'
 import type { Container } from './container.js'
 import type { Counts, Plan } from './memory-server.js'
 
-/** The supported Nodes, by their major version; undefined where one is not installed for this platform. */
+/** The supported Nodes, by their major version; undefined if one is not installed for this platform. */
 export const NODES: Readonly<Record<string, string | undefined>> = { 20: node20, 22: node22, 24: node24, 26: node26 }
 
-/** How a server of `memory-server.ts` fared. */
+/** Result of a server of `memory-server.ts`. */
 export interface Course {
   readonly died: boolean
-  /** Of the phases that it lived through. */
+  /** Of the phases that it survived. */
   readonly counts: readonly Counts[]
 }
 
@@ -22,7 +22,7 @@ interface Place {
   readonly box?: Container | undefined
 }
 
-/** Runs a plan in a process of its own, which may die of it. */
+/** Runs a plan in a process of its own, which may die. */
 export async function run({ node, heapMb, box }: Place, plan: Plan): Promise<Course> {
   const child = fork(new URL('../../dist/bench/memory-server.js', import.meta.url), {
     execPath: node,

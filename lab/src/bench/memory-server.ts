@@ -1,4 +1,6 @@
-/** Started by `memory.ts`: requests that hold memory for a second, let in by a guard. Tells its counts, and ends. */
+/**
+ * Started by `memory.ts`: requests that hold memory for a second, admitted by a guard. Reports its counts, and ends.
+ */
 import { performance } from 'node:perf_hooks'
 import { createGate, loadShedder } from '@fairlead/core'
 import { defaultSignals } from '@fairlead/core/node'
@@ -15,8 +17,8 @@ export interface Plan {
   seed: number
   phases: readonly { seconds: number; perSecond: number }[]
   /**
-   * A turn of the event loop counts as 5 ms, however long it takes: a machine that stands still then sends nothing at
-   * once. By the clock otherwise. @default false
+   * A turn of the event loop counts as 5 ms, regardless of its duration, so that no burst follows when the machine
+   * stalls. By the clock otherwise. @default false
    */
   byTurns?: boolean
 }
@@ -25,21 +27,21 @@ export interface Plan {
 export interface Counts {
   servedPerSecond: number
   refusedShare: number
-  /** Requests refused, by what refused them. */
+  /** Requests refused, by the part that refused them. */
   refusedBy: Readonly<Record<string, number>>
 }
 
-/** Lets a request in, and gives what is to be called at its end; or what refused it. */
+/** Admits a request and returns the function to call at its end, or the part that refused it. */
 type Guard = (flow: string) => Answer | Promise<Answer>
 type Answer = (() => void) | string
 
 const HOLD_MS = 1_000
 const TURN_MS = 5
 const FLOWS = 20
-/** What the peers are set to: their advice is a share of what there is. */
+/** Setting of the peers: their advice is a share of the memory. */
 const PEER_SHARE = 0.8
 
-/** Allocates a number of bytes and gives what keeps them. */
+/** Allocates a number of bytes and returns the value that holds them. */
 const KINDS: Readonly<Record<string, (bytes: number) => unknown>> = {
   array: (bytes) => new Array(bytes >> 3).fill(1.5),
   objects: (bytes) => Array.from({ length: bytes / 56 }, (_, i) => ({ a: i, b: i + 0.5, c: null })),
@@ -99,7 +101,7 @@ async function serve(plan: Plan): Promise<void> {
   if (hold === undefined) throw new RangeError(`no such kind: ${plan.kind}`)
   let turns = 0
   const clock = (): number => (plan.byTurns === true ? turns * TURN_MS : performance.now())
-  /** What runs, the first to end first. */
+  /** Running requests, the first to end first. */
   const running: { untilMs: number; end: () => void }[] = []
   for (const { seconds, perSecond } of plan.phases) {
     let asked = 0
@@ -116,7 +118,7 @@ async function serve(plan: Plan): Promise<void> {
       }
       const held = hold(Math.floor((0.4 + 1.2 * random()) * plan.meanMb * 2 ** 20))
       const end = (): void => {
-        // What is used here is kept until here.
+        // Keeps the value reachable until here.
         if (held !== undefined) served++
         answer()
       }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Course, NODES, run } from './memory-run.js'
 import type { Plan } from './memory-server.js'
 
-/** How often each size of heap is tried; all Nodes and sizes, in MB, only where that is asked for. */
+/** Number of runs for each heap size; all Nodes and sizes, in MB, only if this is set. */
 const DEEP = process.env['FAIRLEAD_MEMORY_RUNS']
 const RUNS = Number(DEEP ?? 1)
 const SIZES = DEEP === undefined ? [100] : [100, 500, 1_000, 2_000]

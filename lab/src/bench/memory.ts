@@ -1,11 +1,11 @@
 /**
- * Does the process live? Child processes with little memory, whose requests hold some of it for a while: a quiet load,
- * four times what fits, and a quiet load again. Each guard, on each supported Node, several times.
+ * Does the process survive? Child processes with little memory, whose requests hold some of it for a while: a quiet
+ * load, four times the load that fits, and a quiet load again. Each guard, on each supported Node, several times.
  *
  *     pnpm bench:memory [--heap 200] [--runs 3] [--node 24] [--kind buffer --container 300] [--guard none]
  *
- * Prints deaths, served per second at four times the load, and the share refused in the quiet ten seconds after.
- * `at most n` are fixed limits: the best of those that never died is what guards are measured against.
+ * Prints deaths, served per second at four times the load, and the share refused in the quiet ten seconds after. `at
+ * most n` are fixed limits: guards are measured against the best one without a death.
  */
 import { parseArgs } from 'node:util'
 import { container } from './container.js'

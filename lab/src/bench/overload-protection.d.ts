@@ -1,4 +1,4 @@
-// The package has no types of its own; this is what the benches use of it.
+// The package has no types of its own; these cover what the benchmarks use.
 declare module 'overload-protection' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
 

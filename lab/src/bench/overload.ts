@@ -1,9 +1,9 @@
 /**
- * Express in overload, for real, with a queue whose capacity is learned: `queue: { capacity: adaptive() }`.
+ * Express in overload on a real server, with a queue whose capacity is learned: `queue: { capacity: adaptive() }`.
  *
- * The handler waits for something else for a while and then computes, so that one thread can do a known number of
- * requests per second. 18 light clients ask together for 40 % of that, 2 heavy ones for the rest of the load. Open
- * loop, Poisson, over warm loopback connections, from this process to a server in another.
+ * The handler waits for a dependency and then computes, so that the capacity of one thread is known. 18 light clients
+ * together ask for 40 % of it, 2 heavy ones for the rest of the load. Open loop, Poisson, over warm loopback
+ * connections, from this process to a server in another.
  *
  *     pnpm bench:overload
  */
@@ -23,12 +23,12 @@ const COMPUTE_MS = 8
 const ELSEWHERE_MS = 40
 const LIGHT = 18
 const HEAVY = 2
-/** Part of the capacity that the light clients ask for together, at any load. */
+/** Part of the capacity that the light clients together ask for, at any load. */
 const LIGHT_LOAD = 0.4
 const SECONDS = 40
 const CONNECTIONS = 600
 const WARM_MS = 500
-/** Not counted: the limit, and who is heavy, are being learned. */
+/** Not counted: the limit and the heavy flows are being learned. */
 const WARM_UP_SECONDS = 15
 
 type Mode = 'bare' | 'fairlead'
@@ -51,7 +51,7 @@ interface Row {
 
 function serve(mode: Mode): void {
   const app = express()
-  // Late enough that every connection is opened rather than used twice.
+  // Long enough that every request opens a connection of its own.
   app.get('/warm', (_req, res) => setTimeout(() => res.end(), WARM_MS))
   if (mode === 'fairlead') {
     const fair = fairMiddleware({
@@ -82,7 +82,7 @@ async function withServer<T>(mode: Mode, use: (port: number, server: ChildProces
   }
 }
 
-/** Sends one request; one that is not answered in five seconds is given up. */
+/** Sends one request, with a timeout of five seconds. */
 function ask(port: number, agent: Agent, client: number, path = '/'): Promise<boolean> {
   return new Promise((resolve) => {
     const headers = { 'x-client': `client-${client}` }
@@ -94,7 +94,10 @@ function ask(port: number, agent: Agent, client: number, path = '/'): Promise<bo
   })
 }
 
-/** What the server does per second when there is always something to do, and never too much: eight at a time. */
+/**
+ * Throughput of the server per second with eight requests in flight at all times: always work to do, and never too
+ * much.
+ */
 async function capacity(port: number): Promise<number> {
   const agent = new Agent({ keepAlive: true })
   const end = performance.now() + 4_000
@@ -109,7 +112,7 @@ async function capacity(port: number): Promise<number> {
 
 async function load(port: number, server: ChildProcess, perSecond: number, lightPerSecond: number): Promise<Row> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS, maxFreeSockets: CONNECTIONS })
-  // A busy loop accepts one connection a turn: what is slow to be let in at all would be measured, not what is served.
+  // A busy loop accepts one connection per turn: accepting would be measured, not serving.
   await Promise.all(Array.from({ length: CONNECTIONS }, () => ask(port, agent, 0, '/warm')))
   const pending: Promise<void>[] = []
   const answers: Answer[] = []

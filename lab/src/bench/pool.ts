@@ -1,7 +1,7 @@
 /**
  * Ten connections of a real Postgres, three tenants. Two keep a hundred queries waiting at all times, one asks for one
- * query at a time: how long does that one wait, beside alone? Queries take one time, or times of an exponential
- * distribution, as lookups beside reports do.
+ * query at a time: how long does that query wait, beside a run without the others? Queries take a constant time, or
+ * exponentially distributed times, such as lookups beside reports.
  *
  *     pnpm bench:pool
  */
@@ -19,17 +19,20 @@ const QUERY_SECONDS = 0.02
 const HEAVY = 2
 const WAITING = 100
 const ASKED = 400
-/** Where each waits for half a second. */
+/** For rows in which each query waits for half a second. */
 const ASKED_IN_LINE = 60
-/** Connections of each tenant at most, in the row that keeps some free. */
+/** Most connections of each tenant, in the row that keeps some free. */
 const PER_TENANT = 4
-/** Between two queries of the quiet tenant, so that it is not a heavy one itself. */
+/** Pause between two queries of the quiet tenant, so that it is not a heavy one itself. */
 const PAUSE_MS = 10
 
 type Query = () => Promise<unknown>
 type Turns = (flow: string, query: Query) => Promise<unknown>
 
-/** How queries are let into the pool, by how many tenants they are asked for, and how often by the quiet one. */
+/**
+ * How queries are admitted to the pool, by the number of tenants that send them and the number of queries of the quiet
+ * one.
+ */
 interface Row {
   readonly title: string
   readonly turns: () => Turns
@@ -44,7 +47,7 @@ const random = seededRandom(1)
 const even: Query = () => sleepFor(QUERY_SECONDS)
 const varied: Query = () => sleepFor(-QUERY_SECONDS * Math.log(1 - random()))
 
-/** How long the quiet tenant's queries took, in milliseconds, least first; and queries of all per second. */
+/** Durations of the quiet tenant's queries, in milliseconds, sorted; and queries of all per second. */
 async function trial(
   query: Query,
   { turns: make, heavy, asked }: Row,

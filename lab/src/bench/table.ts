@@ -1,6 +1,6 @@
 import Table from 'cli-table3'
 
-/** Prints rows under a head, numbers to the right. */
+/** Prints rows under a head, with numbers aligned to the right. */
 export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
   const table = new Table({
     head: [...head],

@@ -1,6 +1,6 @@
 import type { Crowd, Scenario } from './scenario.js'
 
-/** Who is not what it seems: 60 light flows, and one that asks for all there is, in ways meant to get more of it. */
+/** Adversaries: 60 light flows, and one that asks for the whole capacity, in ways meant to get more than its share. */
 const HONEST: Crowd = { name: 'adversary', flows: 1, rate: 100 }
 
 const TRIALS: readonly { readonly title: string; readonly adversary: Crowd; readonly size?: number }[] = [

@@ -1,7 +1,7 @@
 import { seededRandom } from '@fairlead/core/testing'
 import type { Crowd, Scenario } from './scenario.js'
 
-/** One flow of a scenario, as the oracles see it: whoever renames itself stays one. */
+/** One flow of a scenario, as the oracles see it: a flow that changes its name stays one flow. */
 export interface Flow {
   readonly crowd: Crowd
   /** Requests per second while it is on. */
@@ -18,9 +18,9 @@ export interface Arrivals {
   /** Index of the flow that asks. */
   readonly flow: Int32Array
   readonly cost: Float64Array
-  /** Index of the name that it asks by. */
+  /** Index of the name under which it asks. */
   readonly name: Int32Array
-  /** How many names there are. */
+  /** Number of names. */
   readonly names: number
 }
 
@@ -33,7 +33,7 @@ export function flowsOf({ crowds }: Pick<Scenario, 'crowds'>): Flow[] {
   })
 }
 
-/** The requests of a scenario. The same seed gives the same, whoever controls them. */
+/** The requests of a scenario. The same seed gives the same requests under every controller. */
 export function arrivalsOf(scenario: Scenario, seed: number): Arrivals {
   const random = seededRandom(seed)
   const flows = flowsOf(scenario)
@@ -55,7 +55,7 @@ export function arrivalsOf(scenario: Scenario, seed: number): Arrivals {
   }
 }
 
-/** When a flow asks. */
+/** The times of a flow's requests. */
 function* times({ crowd, rate }: Flow, seconds: number, random: () => number): Generator<number> {
   const [from, to] = crowd.between ?? [0, seconds]
   const { on, off, apart = false } = crowd.bursts ?? { on: Number.POSITIVE_INFINITY, off: 0 }
@@ -65,7 +65,7 @@ function* times({ crowd, rate }: Flow, seconds: number, random: () => number): G
     if (on === Number.POSITIVE_INFINITY || (at - from + shift) % (on + off) < on) yield at
 }
 
-/** Names: a flow has its own index, until it takes a new one. */
+/** Names: a flow has its own index until it takes a new one. */
 class Naming {
   readonly #flows: readonly Flow[]
   readonly #current: number[]

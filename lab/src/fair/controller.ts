@@ -2,18 +2,18 @@ import { blue, FairTracker, type FlowKey } from '@fairlead/core'
 import { type ManualClock, seededRandom } from '@fairlead/core/testing'
 import type { Arrivals } from './arrivals.js'
 
-/** Whoever lets requests in or refuses them. */
+/** Admits or refuses requests. */
 export interface Controller {
-  /** The `request`-th request comes: false refuses it. */
+  /** Called for the `request`-th request: false refuses it. */
   admit(request: number): boolean
-  /** How a request that was let in ended. */
+  /** Reports the outcome of an admitted request. */
   report(request: number, succeeded: boolean): void
 }
 
 /** Makes a controller for a run. It reads the time from the clock, in milliseconds. */
 export type MakeController = (arrivals: Arrivals, clock: ManualClock, seed: number) => Controller
 
-/** Lets everybody in. */
+/** Admits every request. */
 export const noControl: MakeController = () => ({ admit: () => true, report: () => {} })
 
 /** The published rule with its defaults, as shipped. It knows neither costs nor weights. */
@@ -24,13 +24,13 @@ export const publishedRule: MakeController = (arrivals, clock, seed) =>
 export const fairClock: MakeController = (arrivals, clock, seed) =>
   controlBy(clockTracker(arrivals, clock, seed), arrivals)
 
-/** The tracker of {@link fairClock}, for whoever wants to look into it. */
+/** The tracker of {@link fairClock}, for inspection. */
 export function clockTracker({ flows }: Arrivals, clock: ManualClock, seed: number): FairTracker<'fair-clock'> {
   return new FairTracker({
     rule: 'fair-clock',
     clock,
     random: seededRandom(seed),
-    // A flow under a name of its own has the weight of its index; new names have the plain one.
+    // A flow under its own name has the weight of its index; new names have the default weight.
     ...(flows.some(({ weight }) => weight !== 1) && { weightOf: (name) => flows[Number(name)]?.weight ?? 1 }),
   })
 }

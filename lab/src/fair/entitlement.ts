@@ -2,8 +2,8 @@ import { type Flow, flowsOf } from './arrivals.js'
 import { capacityOf, type Scenario } from './scenario.js'
 
 /**
- * What each is entitled to of `supply`: nobody more than they demand, and what the modest leave is for the rest, in
- * proportion to their weights. O(n log n).
+ * Max-min shares of `supply`: no flow gets more than its demand, and the capacity that small demands leave is divided
+ * among the rest in proportion to their weights. O(n log n).
  */
 export function entitlements(demands: readonly number[], weights: readonly number[], supply: number): number[] {
   const shares = demands.map(() => 0)
@@ -19,12 +19,12 @@ export function entitlements(demands: readonly number[], weights: readonly numbe
   return shares
 }
 
-/** A time in which as much is asked and there is as much as at any other moment of it; per second. */
+/** An interval of constant demand and constant capacity; per second. */
 export interface Spell {
   readonly from: number
   readonly to: number
   readonly capacity: number
-  /** Mean cost that each flow asks for, while it is on. */
+  /** Mean cost that each flow asks for while it is on. */
   readonly demands: readonly number[]
 }
 
@@ -51,7 +51,7 @@ function demandAt({ crowd, rate }: Flow, at: number): number {
   return from <= at && at < to ? rate * (crowd.cost ?? 1) : 0
 }
 
-/** What the resource can give between two times, without what it holds in store at first. */
+/** Capacity between two times, without the initial store of the resource. */
 export function suppliedBetween(spells: readonly Spell[], from: number, to: number): number {
   return spells.reduce(
     (sum, spell) => sum + spell.capacity * Math.max(0, Math.min(to, spell.to) - Math.max(from, spell.from)),
@@ -60,8 +60,8 @@ export function suppliedBetween(spells: readonly Spell[], from: number, to: numb
 }
 
 /**
- * The flows that never ask for more than the fair level, so that all of it is due to them. While there is nothing for
- * anybody, there is no level.
+ * The flows that never ask for more than the fair level, so that they are entitled to their whole demand. While the
+ * capacity is 0, there is no level.
  */
 export function wellBehaved(scenario: Scenario): boolean[] {
   const flows = flowsOf(scenario)
@@ -74,7 +74,7 @@ export function wellBehaved(scenario: Scenario): boolean[] {
   return good
 }
 
-/** From when on no more is asked than there is, to the end; Infinity if that never comes. */
+/** The time from which demand stays within the capacity until the end; Infinity if there is none. */
 export function calmFrom(scenario: Scenario): number {
   const last = spellsOf(scenario).findLast(({ capacity, demands }) => sumOf(demands) >= capacity)
   if (last === undefined) return 0

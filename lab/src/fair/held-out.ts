@@ -1,8 +1,8 @@
 import type { Crowd, Scenario } from './scenario.js'
 
 /**
- * Scenarios that no constant was chosen by, and that were written down before any of them was run: other populations,
- * other resources, other troubles. What holds here may be expected elsewhere.
+ * Held-out scenarios: no constant was chosen by them, and they were written before any of them was run: other
+ * populations, resources and disturbances. They estimate how the rule generalises.
  */
 const OFFICE: readonly Crowd[] = [
   { name: 'light', flows: 300, rate: 0.2 },

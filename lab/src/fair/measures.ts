@@ -2,30 +2,30 @@ import { calmFrom, entitlements, spellsOf, suppliedBetween, wellBehaved } from '
 import type { Scenario } from './scenario.js'
 import { type Run, WINDOW } from './simulate.js'
 
-/** What a run comes to. Parts are of 1; NaN where there is nothing to measure. */
+/** Measures of a run. Parts are of 1; NaN if there is nothing to measure. */
 export interface Measures {
   /** Jain's index of served / entitled, over the whole run. */
   readonly jain: number
-  /** The same with what each was entitled to window by window, which sees who starves during a surge. */
+  /** The same with each flow's entitlement window by window, which shows flows that starve during a surge. */
   readonly windowed: number
-  /** Cost served, of the less of what was asked and what there was. */
+  /** Cost served, as a part of the smaller of demand and capacity. */
   readonly utilisation: number
   /** Cost served. */
   readonly served: number
   /** Served / asked of the flows that never ask for more than the fair level. */
   readonly goodMean: number
   readonly goodWorst: number
-  /** Requests that were let in and failed. */
+  /** Requests that were admitted and failed. */
   readonly failures: number
-  /** Requests refused, of all. */
+  /** Requests refused, as a part of all. */
   readonly refused: number
-  /** Requests refused later than 10 s after the last overload, or ever if there was none. */
+  /** Requests refused later than 10 s after the last overload; all refusals if there was none. */
   readonly needless: number
   /** Seconds from the end of the last overload to the last refusal. */
   readonly recovery: number
 }
 
-/** After an overload, flows may be refused for that many seconds. */
+/** Refusals are expected for this number of seconds after an overload. */
 const GRACE = 10
 
 export function measure(scenario: Scenario, run: Run): Measures {
@@ -51,14 +51,14 @@ export function measure(scenario: Scenario, run: Run): Measures {
   }
 }
 
-/** Served / entitled over the whole run, of each flow that is entitled to anything. */
+/** Served / entitled over the whole run, of each flow with an entitlement above 0. */
 export function servedOverEntitled(scenario: Scenario, { arrivals, asked, served }: Run): number[] {
   const askedBy = totals(asked, arrivals.flows.length)
   const supply = supplyOf(scenario, 0, scenario.seconds)
   return ratios(totals(served, arrivals.flows.length), entitlements(askedBy, weightsOf(arrivals), supply))
 }
 
-/** What each flow is entitled to in each window, summed. */
+/** Each flow's entitlements per window, summed. */
 export function entitledByWindow(scenario: Scenario, { arrivals, asked, windows }: Run): number[] {
   const entitled = arrivals.flows.map(() => 0)
   for (let window = 0; window < windows; window++) {
@@ -69,7 +69,7 @@ export function entitledByWindow(scenario: Scenario, { arrivals, asked, windows 
   return entitled
 }
 
-/** What the resource gives between two times, with what it holds in store at the start. */
+/** Capacity between two times, with the initial store of the resource. */
 function supplyOf(scenario: Scenario, from: number, to: number): number {
   const store = from === 0 && scenario.resource.kind === 'bucket' ? scenario.resource.burst : 0
   return suppliedBetween(spellsOf(scenario), from, to) + store
@@ -85,7 +85,7 @@ function jain(values: readonly number[]): number {
   return squares === 0 ? 0 : sum(values) ** 2 / (values.length * squares)
 }
 
-/** Of those who are entitled to anything. */
+/** Of flows with an entitlement above 0. */
 function ratios(served: readonly number[], entitled: readonly number[]): number[] {
   return served.map((cost, i) => cost / entitled[i]!).filter((_, i) => entitled[i]! > 0)
 }

@@ -2,21 +2,27 @@ import type { MakeController } from './controller.js'
 import type { Crowd, Scenario } from './scenario.js'
 import { simulate, WINDOW } from './simulate.js'
 
-/** For so long one asks for a third of all there is, and as long it is watched when it asks no more than others do. */
+/**
+ * The aggressor asks for a third of the capacity for this time, and is then watched for as long while it asks no more
+ * than the others.
+ */
 const LOUD_SECONDS = 60
 const WATCHED_SECONDS = 60
 
 const LIGHT: Crowd = { name: 'light', flows: 60, rate: 1 }
 
-/** Served / asked in the time watched. */
+/** Served / asked in the watched time. */
 export interface Penalty {
-  /** Of the one that was loud. */
+  /** Of the former aggressor. */
   readonly aggressor: number
-  /** Of those that never were. */
+  /** Of the light flows. */
   readonly light: number
 }
 
-/** What an aggressor meets that asks as little as the others after a pause; others stay as loud as it was, or not. */
+/**
+ * Service of a former aggressor that asks as little as the others after a pause; `othersStay`: other aggressors
+ * continue.
+ */
 export function penaltyAfter(pause: number, othersStay: boolean, make: MakeController, seed: number): Penalty {
   const scenario = scenarioOf(pause, othersStay)
   const { asked, served, windows } = simulate(scenario, make, seed)

@@ -1,16 +1,16 @@
 import type { Random } from '@fairlead/core'
 import type { Resource, Scenario, Workers } from './scenario.js'
 
-/** What became of a request: if it was served, and after how many seconds that is known. */
+/** Result of a request: whether it was served, and after how many seconds that is known. */
 interface Taken {
   readonly served: boolean
   readonly after: number
 }
 
-/** Something that can be used up. Times never run backwards. */
+/** A resource that can be exhausted. Times never run backwards. */
 export interface Supply {
   take(at: number, cost: number): Taken
-  /** From now on it is `times` what it was at first. */
+  /** From now on the capacity is `times` its initial value. */
   scale(at: number, times: number): void
 }
 
@@ -21,7 +21,7 @@ export function supplyOf({ resource }: Scenario, random: Random): Supply {
   return resource.kind === 'bucket' ? new Bucket(resource) : new Pool(resource, random)
 }
 
-/** Tokens that come at a rate; what is taken is there at once. */
+/** Tokens that arrive at a rate; a request with enough tokens is served immediately. */
 class Bucket implements Supply {
   readonly #rate: number
   readonly #burst: number
@@ -53,11 +53,11 @@ class Bucket implements Supply {
   }
 }
 
-/** Workers, and a line before them. Those above a new number finish what they do. */
+/** Workers with a queue. If their number falls, the excess workers finish their requests. */
 class Pool implements Supply {
   readonly #shape: Workers
   readonly #random: Random
-  /** When each request that is waiting or worked at will be done, in order. */
+  /** End times of all waiting and running requests, in order. */
   readonly #doneAt: number[] = []
   #workers: number
 

@@ -1,4 +1,7 @@
-/** Flows of one kind: who asks, how often, when. Everything is in seconds; arrivals are Poisson unless said. */
+/**
+ * Flows of one kind: their number, rate and times. Everything is in seconds; arrivals are Poisson unless stated
+ * otherwise.
+ */
 export interface Crowd {
   readonly name: string
   readonly flows: number
@@ -6,11 +9,11 @@ export interface Crowd {
   readonly rate: number
   /** Exponent: the k-th flow asks k^−zipf times as often as the first. */
   readonly zipf?: number
-  /** When the flows are there. All the time unless given. */
+  /** When the flows are present. All the time unless given. */
   readonly between?: readonly [from: number, to: number]
-  /** Silent and active in turns, active first: all at once, or `apart`, each beginning somewhere in its turn. */
+  /** Active and silent periods in turns, active first: all at once, or `apart`, each with a random phase. */
   readonly bursts?: { readonly on: number; readonly off: number; readonly apart?: boolean }
-  /** At even intervals instead of Poisson's, each flow beginning somewhere in its first one. */
+  /** At even intervals instead of Poisson arrivals, each flow with a random phase. */
   readonly even?: boolean
   /** Mean cost of a request, exponential. All cost exactly 1 unless given. */
   readonly cost?: number
@@ -18,7 +21,7 @@ export interface Crowd {
   readonly weight?: number
   /** A flow takes a new name after this number of requests. */
   readonly renamedAfter?: number
-  /** They are the flows of the crowd before, under the same names, of which there are as many. */
+  /** The flows are those of the crowd before, under the same names and in the same number. */
   readonly continues?: boolean
 }
 
@@ -28,13 +31,16 @@ export interface Workers {
   readonly workers: number
   /** Mean seconds per unit of cost. */
   readonly busy: number
-  /** So many may wait for a worker, first come, first served; whoever finds the line full fails at once. 0 if absent. */
+  /**
+   * Requests that may wait for a worker, first come, first served; a request that finds the queue full fails at once. 0
+   * if absent.
+   */
   readonly line?: number
-  /** For this number of seconds; then they fail. For ever if absent. */
+  /** A request waits for at most this number of seconds and then fails. For ever if absent. */
   readonly patience?: number
 }
 
-/** What they share. Whoever finds nothing left fails. */
+/** The shared resource. A request that finds it exhausted fails. */
 export type Resource =
   /** A token bucket that starts full. */
   { readonly kind: 'bucket'; readonly rate: number; readonly burst: number } | Workers
@@ -44,17 +50,17 @@ export interface Scenario {
   readonly seconds: number
   readonly resource: Resource
   readonly crowds: readonly Crowd[]
-  /** From a time on the resource is a multiple of what it is above. */
+  /** From a time on, the capacity is a multiple of its initial value. */
   readonly steps?: readonly { readonly at: number; readonly times: number }[]
-  /** How reports come back: late by `delay` to `delay + spread` seconds, so out of order; a part of them never. */
+  /** Delays of reports: by `delay` to `delay + spread` seconds, so out of order; a part of them is lost. */
   readonly reports?: { readonly delay?: number; readonly spread?: number; readonly lost?: number }
-  /** This part of all requests that are let in fails whatever there is, from one time to another. */
+  /** This part of all admitted requests fails regardless of load, from one time to another. */
   readonly unrelated?: { readonly share: number; readonly between: readonly [from: number, to: number] }
   /** The controller's clock jumps by this number of seconds. */
   readonly jumps?: readonly { readonly at: number; readonly by: number }[]
 }
 
-/** What the resource can give per second, before any step. */
+/** Capacity per second, before any step. */
 export function capacityOf({ resource }: Scenario): number {
   return resource.kind === 'bucket' ? resource.rate : resource.workers / resource.busy
 }

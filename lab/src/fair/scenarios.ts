@@ -3,7 +3,7 @@ import type { Crowd, Resource, Scenario, Workers } from './scenario.js'
 const bucket = (rate: number, burst: number): Resource => ({ kind: 'bucket', rate, burst })
 const pool = (workers: number, busy: number): Workers => ({ kind: 'pool', workers, busy })
 
-/** The populations for which there are published figures, and the demonstration's. */
+/** The populations with published figures, and the demonstration's. */
 export const PUBLISHED: readonly Scenario[] = [
   {
     name: 'api',
@@ -35,12 +35,12 @@ export const PUBLISHED: readonly Scenario[] = [
   },
 ]
 
-/** 60 light flows and 5 heavy ones that ask for twice what there is; much below is this with one thing changed. */
+/** 60 light flows and 5 heavy ones that ask for twice the capacity; many scenarios below change one thing in this. */
 const LIGHT: Crowd = { name: 'light', flows: 60, rate: 1 }
 const HEAVY: Crowd = { name: 'heavy', flows: 5, rate: 30 }
 const BASE: Scenario = { name: 'base', seconds: 120, resource: bucket(100, 20), crowds: [LIGHT, HEAVY] }
 
-/** Hardly anything, then 18 quiet flows and two heavy ones: more than is there, all at once. */
+/** Hardly any load, then 18 quiet flows and two heavy ones at once, which ask for more than the capacity. */
 const NOISY: Scenario = {
   name: 'noisy after a lull',
   seconds: 60,
@@ -52,7 +52,7 @@ const NOISY: Scenario = {
   ],
 }
 
-/** The scenarios that constants may be chosen by. */
+/** The scenarios by which constants may be chosen. */
 export const DEVELOPMENT: readonly Scenario[] = [
   {
     name: 'two flows',

@@ -61,11 +61,11 @@ describe('simulate', () => {
       return Array.from({ length: 6 }, () => supply.take(0, 1)).map(({ served, after }) => (served ? after : -after))
     }
     const [first, second, third, fourth, fifth] = waits(2)
-    // Who waits begins when the first of those before is done; nobody beyond the line waits at all.
+    // A waiting request begins when the first of those before it ends; a request beyond the queue does not wait.
     expect(third).toBeGreaterThan(Math.min(first!, second!))
     expect(fourth).toBeGreaterThan([first!, second!, third!].sort((x, y) => x - y)[1]!)
     expect(fifth).toBe(-0)
-    // Whoever would wait longer fails when that time has passed.
+    // A request that would wait longer fails at that time.
     const start = Math.min(first!, second!)
     expect(waits(4, start - 1e-9).slice(2)).toEqual([1, 1, 1, 1].map(() => -(start - 1e-9)))
     expect(waits(4, start)[2]).toBe(third)

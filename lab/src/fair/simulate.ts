@@ -5,10 +5,10 @@ import type { MakeController } from './controller.js'
 import { FAILED, supplyOf } from './resource.js'
 import type { Scenario } from './scenario.js'
 
-/** Length of the windows by which a run is written down, in seconds. */
+/** Length of the recorded windows of a run, in seconds. */
 export const WINDOW = 10
 
-/** What became of the requests of one run. Costs by flow and window: `[flow * windows + window]`. */
+/** Results of one run. Costs by flow and window: `[flow * windows + window]`. */
 export interface Run {
   readonly arrivals: Arrivals
   readonly windows: number
@@ -18,7 +18,7 @@ export interface Run {
   readonly admitted: number
   readonly failed: number
   readonly refused: number
-  /** When requests were refused, in seconds; in order. */
+  /** Times of refusals, in seconds; in order. */
   readonly refusedAt: Float64Array
 }
 

@@ -11,13 +11,13 @@ export const RULES: Readonly<Record<RuleName, MakeController>> = {
   clock: fairClock,
 }
 
-/** Measures of a run, beside what was possible. */
+/** Measures of a run, relative to the best possible. */
 export interface Found extends Measures {
-  /** Cost served, of what no control serves. */
+  /** Cost served, as a part of the cost served without control. */
   readonly relative: number
 }
 
-/** What a rule made of a scenario, a run for each seed. */
+/** Results of each rule in a scenario, a run for each seed. */
 export type Study = Readonly<Record<RuleName, readonly Found[]>>
 
 export function study(scenario: Scenario, seeds: readonly number[]): Study {
@@ -29,7 +29,7 @@ export function study(scenario: Scenario, seeds: readonly number[]): Study {
   return { none: beside(none), published: beside(runs('published')), clock: beside(runs('clock')) }
 }
 
-/** The mean of a measure over those runs that have it; NaN if none has. */
+/** The mean of a measure over the runs that have it; NaN if none has. */
 export function meanOf(found: readonly Found[], key: keyof Found): number {
   const values = found.map((each) => each[key]).filter((value) => !Number.isNaN(value))
   return values.reduce((sum, value) => sum + value, 0) / values.length

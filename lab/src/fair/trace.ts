@@ -3,25 +3,25 @@ import { spellsOf } from './entitlement.js'
 import type { Scenario } from './scenario.js'
 import { simulate } from './simulate.js'
 
-/** What the fair clock knows and does in a part of a second. */
+/** State of the fair clock, and its refusals, in a part of a second. */
 export interface Moment {
   readonly at: number
-  /** What the resource really gives per second. */
+  /** The actual capacity per second. */
   readonly capacity: number
-  /** What the clock has measured; 0 until it saw a shortage. */
+  /** The capacity that the clock has measured; 0 until the first shortage. */
   readonly seen: number
-  /** Cost that the clock thinks the resource has to spare. */
+  /** Spare cost of the resource, as the clock estimates it. */
   readonly spare: number
-  /** What a flow may have per second. */
+  /** The rate of a flow's fair share, per second. */
   readonly fairRate: number
   /** Refused per second: of light flows, and of heavy ones. */
   readonly refusedLight: number
   readonly refusedHeavy: number
-  /** Failed per second, of those let in. */
+  /** Admitted requests that failed, per second. */
   readonly failed: number
 }
 
-/** 60 light flows; 5 heavy ones come at 10 s; from 40 to 70 s there is half as much. */
+/** 60 light flows; 5 heavy ones arrive at 10 s; from 40 to 70 s the capacity is half. */
 export const TRACED: Scenario = {
   name: 'traced',
   seconds: 110,

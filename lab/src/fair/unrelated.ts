@@ -2,21 +2,21 @@ import type { MakeController } from './controller.js'
 import type { Scenario } from './scenario.js'
 import { type Run, simulate, WINDOW } from './simulate.js'
 
-/** A part of all requests fails for two minutes, whatever there is; then it is watched how soon all is back. */
+/** A part of all requests fails for two minutes, regardless of load; then the recovery is measured. */
 const FROM = 30
 const TO = 150
 const SECONDS = 180
 const CAPACITY = 100
 
-/** Served, of what could have been. */
+/** Served, as a part of the cost that could have been served. */
 export interface Coped {
-  /** While they lasted. */
+  /** During the failures. */
   readonly during: number
   /** In the half minute after. */
   readonly after: number
 }
 
-/** What is served where a share of requests fails that has nothing to do with load: 40 a second are asked, or 150. */
+/** Cost served while a share of requests fails for reasons other than load: 40 a second are asked, or 150. */
 export function copedWith(share: number, isOverload: boolean, make: MakeController, seed: number): Coped {
   const run = simulate(scenarioOf(share, isOverload), make, seed)
   return { during: servedBetween(run, FROM, TO, share), after: servedBetween(run, TO, SECONDS, 0) }

@@ -18,15 +18,15 @@ import { plotAdaptive, type Timeline } from './plots/adaptive.js'
 import { PUBLISHED_LIMITS } from './published-limits.js'
 
 /**
- * The adaptive limit where what it measures changes and changes back, with somebody always waiting. The scenarios are
- * those that the rule is tested by; each phase is judged in its second half, against the best fixed limit for it.
+ * The adaptive limit in services that change and change back, with a request always waiting. The scenarios are those of
+ * the rule's tests; each phase is judged in its second half, against the best fixed limit for it.
  */
 const SEEDS = Array.from({ length: 48 }, (_, i) => 9_001 + i)
 
 /** Ours and the published ones, on the same seeds. */
 const RULES = [{ name: 'ours', make: (): Capacity => adaptive() }, ...PUBLISHED_LIMITS]
 
-/** The scenarios that are drawn: where the capacity doubles, and where requests take longer elsewhere. */
+/** The scenarios of the picture: the capacity doubles, and requests take longer elsewhere. */
 const DRAWN = [
   { index: 0, title: '16, 32, 16 cores; 50 ms of work' },
   { index: 6, title: '8 cores, 20 ms of work; 80, 400, 80 ms elsewhere' },
@@ -125,7 +125,7 @@ function timelineOf(
   }
 }
 
-/** In flight when all cores are at work and nobody waits for one. */
+/** Requests in flight when all cores are busy and none waits for one. */
 function kneeOf({ cores, workMs, elsewhereMs = 0 }: Machine): number {
   return (cores * (workMs + Number(elsewhereMs))) / workMs
 }
@@ -145,7 +145,7 @@ function sharesTable(trials: readonly (readonly Result[])[]): Table {
   const all = RULES.map((_, rule) => trials.flatMap((results) => [...results[rule]!.share]))
   return {
     id: 'shares',
-    title: 'Requests served in the second half of each phase, as a part of what the best fixed limit serves',
+    title: "Requests served in the second half of each phase, as a part of the best fixed limit's",
     head: ['', ...HEAD],
     rows: [
       ...trials.map((results) => [results[0]!.name, ...results.map(({ share }) => phases(share, 2))]),

@@ -6,19 +6,19 @@ interface Goal {
   readonly most?: number
 }
 
-/** A figure as it was published, as it is with us, and as we want it: all in one unit. */
+/** A figure as published, ours, and its goal: all in one unit. */
 export interface Aim {
   readonly what: string
-  /** Absent where nothing was published. */
+  /** Absent if nothing was published. */
   readonly published?: number | undefined
   readonly ours: number
-  /** Absent where there is only something to compare with. */
+  /** Absent if the figure is only for comparison. */
   readonly goal?: Goal
   /** Digits behind the point. @default 1 */
   readonly digits?: number
 }
 
-/** Whether ours, as it is shown, keeps to its goal; undefined without one. */
+/** Whether ours, as displayed, meets its goal; undefined without one. */
 export function isMet({ ours, goal, digits = 1 }: Aim): boolean | undefined {
   if (goal === undefined) return undefined
   const { least = Number.NEGATIVE_INFINITY, most = Number.POSITIVE_INFINITY } = goal
@@ -26,11 +26,11 @@ export function isMet({ ours, goal, digits = 1 }: Aim): boolean | undefined {
   return shown >= least && shown <= most
 }
 
-/** `runs`: how many seeds they are the means of, where that is to be said. */
+/** `runs`: the number of seeds behind the means, if it is to be stated. */
 export function goalsTable(aims: readonly Aim[], runs?: number): Table {
   return {
     id: 'goals',
-    title: 'What was aimed at',
+    title: 'Goals',
     head: [runs === undefined ? '' : `${runs} seeds`, 'published', 'ours', 'goal', 'met'],
     rows: aims.map((aim) => {
       const { what, published, ours, goal, digits = 1 } = aim
@@ -50,7 +50,7 @@ function bounds({ least, most }: Goal = {}): string {
   return least === most ? plain(least) : `${plain(least)} to ${plain(most)}`
 }
 
-/** Without the dust of sums. */
+/** Without rounding errors of sums. */
 function plain(value: number): string {
   return String(Number(value.toPrecision(9)))
 }

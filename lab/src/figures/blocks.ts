@@ -5,8 +5,8 @@ const OPENING = /<!-- figures: ([\w-]+) ([\w-]+) -->\n/g
 const BLOCK = /(<!-- figures: ([\w-]+) ([\w-]+) -->\n)((?:(?!<!-- )[\s\S])*?)(<!-- \/figures -->)/g
 
 /**
- * A page with its tables of figures as they are now: whatever stands between `<!-- figures: file table -->` and
- * `<!-- /figures -->`. Throws if a block does not end, or there is no such table.
+ * A page with its tables of figures updated: the text between `<!-- figures: file table -->` and `<!-- /figures -->`.
+ * Throws if a block does not end, or the table does not exist.
  */
 export function withTables(page: string, tableOf: (file: string, id: string) => Table | undefined): string {
   let blocks = 0

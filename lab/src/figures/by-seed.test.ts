@@ -26,7 +26,7 @@ const figure: Figure = {
 
 it('shows each seed alone, row by row', async () => {
   const [goals, means] = await bySeed(figure, () => {})
-  expect(goals).toMatchObject({ title: 'What was aimed at, seed by seed' })
+  expect(goals).toMatchObject({ title: 'Goals, seed by seed' })
   expect(goals!.rows.map(([, seed, , ours, , met]) => [seed, ours, met])).toEqual([
     ['7', '7.0', 'met'],
     ['8', '8.0', 'met'],

@@ -42,8 +42,8 @@ export const FIGURES: readonly Figure[] = [
 ]
 
 /**
- * The figures of these names, or of these families (`sfq` is all whose files begin so); all of them if there are none.
- * Throws a `RangeError` that lists what there is.
+ * The figures with these names, or of these families (`sfq` selects all whose files begin with it); all of them if
+ * there are none. Throws a `RangeError` that lists the figures.
  */
 export function figuresOf(names: readonly string[]): readonly Figure[] {
   if (names.length === 0) return FIGURES

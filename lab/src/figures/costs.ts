@@ -5,7 +5,7 @@ import { VARIANTS, type VariantName } from './variants.js'
 
 const COSTLY = 20
 
-/** 5 heavy flows, requests of the first one cost twenty times as much. */
+/** 5 heavy flows; requests of the first one cost twenty times as much. */
 const ONE_COSTLY: Shape = { heavy: 5, heavyCostOf: (i) => (i === 0 ? COSTLY : 1) }
 
 /** Waits of light requests beside them, p50 and p99 in ms, as published. */

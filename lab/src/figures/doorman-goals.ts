@@ -6,20 +6,22 @@ import { mean } from './numbers.js'
 export interface Row {
   readonly scenario: string
   readonly ours: readonly Found[]
-  /** Absent where the published system has no such thing: its messages take no time. */
+  /** Absent if the published system has no such scenario: its messages take no time. */
   readonly published?: readonly Found[]
 }
 
-/** How long clients wait for what they should have, a run for each seed. Infinite: not within the run. */
+/** Time until clients have their shares, a run for each seed. Infinite: not within the run. */
 export interface Followed {
   readonly title: string
   readonly ours: readonly number[]
   readonly published?: readonly number[]
-  /** What we set ourselves: the median, and the longest. */
+  /** Our goals: for the median, and for the longest. */
   readonly goal: { readonly median?: number; readonly longest: number }
 }
 
-/** One server whose clients want more now and then; `asks`: messages, if each asked once per refresh interval. */
+/**
+ * One server whose clients want more at intervals; `asks`: messages, if each client asked once per refresh interval.
+ */
 export interface Spikes {
   readonly found: readonly Found[]
   readonly asks: number
@@ -27,7 +29,7 @@ export interface Spikes {
 
 type Measure = (found: readonly Found[]) => number
 
-/** What there is, what we want, and what came of it: the figures that answer for the rest. */
+/** The goals: capacity, what we want, and the results; the figures that represent the rest. */
 export function doormanAims(rows: readonly Row[], followed: readonly Followed[], spikes: Spikes): Aim[] {
   const at = (scenario: string): Row => rows.find((row) => row.scenario === scenario)!
   const both = (what: string, scenario: string, measure: Measure, goal: Aim['goal'], digits = 1): Aim => {
@@ -112,7 +114,7 @@ export function percentOf(key: keyof Found): Measure {
   return (found) => 100 * meanOf(key, found)
 }
 
-/** The least that was handed out in a run, in per cent. */
+/** The least capacity that was handed out in a run, in per cent. */
 export function worst(found: readonly Found[]): number {
   return 100 * Math.min(...found.map(({ handedOut }) => handedOut))
 }

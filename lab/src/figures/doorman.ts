@@ -34,7 +34,7 @@ const SHORTEST_SECONDS = 90
 export const doorman: Figure = {
   name: 'doorman',
   file: 'doorman',
-  about: 'what leases hand out, and how soon they follow, in the published scenarios and in worse',
+  about: 'capacity in leases, and how soon they follow demand, in the published scenarios and in worse',
   source: 'the simulation of the design document, written anew, with its scenarios, on the same seeds',
   seeds: SEEDS,
   make(effort, tell) {
@@ -74,7 +74,7 @@ function shortened(scenario: Scenario, { part }: Effort): Scenario {
   return { ...scenario, seconds: Math.max(SHORTEST_SECONDS, Math.round(scenario.seconds * part)) }
 }
 
-/** The first seed, whatever it shows. */
+/** The first seed, regardless of its result. */
 function coursesOf(scenario: Scenario, effort: Effort, everySeconds: number): Courses {
   const short = shortened(scenario, effort)
   const [seed] = SEEDS

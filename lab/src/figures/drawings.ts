@@ -15,7 +15,7 @@ function gateDrawing(): string {
   drawing.text(
     20,
     56,
-    'Each stage admits, refuses, or has the request wait. One that refuses undoes what the stages before it held.',
+    'Each stage admits, refuses, or lets the request wait. A refusal undoes the holds of the stages before it.',
     { faint: true },
   )
   const stages = [
@@ -92,7 +92,7 @@ function clockDrawing(): string {
   return drawing.toString()
 }
 
-/** Levels of the sketch, with buckets where the hash that ships puts these names. */
+/** Levels of the sketch, with the buckets of these names by the default hash. */
 function sketchDrawing(): string {
   const levels = 4
   const buckets = 24
@@ -132,7 +132,7 @@ function sketchDrawing(): string {
 const LEASE_SECONDS = 20
 const REFRESH_SECONDS = 5
 const CAPACITY = 100
-/** When the server stops answering, and answers again. */
+/** When the server stops answering, and when it answers again. */
 const AWAY = [30, 70] as const
 const LEASE_END = 140
 
@@ -141,7 +141,7 @@ interface LeaseCourse {
   readonly safe: readonly (readonly [number, number])[]
 }
 
-/** What two clients of one server may use while it answers, does not, and does again. */
+/** Rates that two clients of one server may use while it answers, is away, and answers again. */
 async function leaseCourse(): Promise<LeaseCourse> {
   const world = new World()
   const { clock, after } = world
@@ -209,10 +209,10 @@ export const drawings: Figure = {
     const lease = plotLines(
       'A lease’s life',
       `Simulated: two clients that want more than half of 100 each, leases of ${LEASE_SECONDS} s, asked for anew every ${REFRESH_SECONDS} s; nobody answers from ${AWAY[0]} s to ${AWAY[1]} s.\n` +
-        'Until its lease ends a client goes on with what it has; then with nothing (pessimistic) or with the safe capacity, here 10 (safe).',
+        'Until its lease ends a client keeps its capacity; then it has none (pessimistic) or the safe capacity, here 10 (safe).',
       [
         {
-          title: 'What a client may use',
+          title: 'Capacity of a client',
           x: { name: 'seconds', least: 0, most: LEASE_END },
           y: { name: 'units/s', most: 70 },
           lines: [

@@ -9,7 +9,7 @@ import type { Figure, Findings } from './figure.js'
 
 const SOURCE = 'a model of the rule that ours came from (ThrottleKit, Pillar 4), in its reading by excess'
 
-/** Weighted fair escrow beside the rule that it came from: how much is used, and by whom. */
+/** Weighted fair escrow beside the published rule: utilisation, and its distribution over tenants. */
 export const escrow: Figure = {
   name: 'escrow',
   file: 'escrow',

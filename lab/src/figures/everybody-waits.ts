@@ -10,10 +10,11 @@ const LIGHT = 200
 const HEAVY = 5
 
 /**
- * 200 light flows ask for 120 % together, so that they wait, too; 5 heavy ones for 200 % each. Nobody waits over 2 s.
+ * 200 light flows together ask for 120 %, so that they also wait; 5 heavy ones for 200 % each. No request waits longer
+ * than 2 s.
  */
 const EVERYBODY: Shape = { heavy: HEAVY, light: LIGHT, lightLoad: 1.2, waitLimitMs: 2_000, seconds: 25 }
-/** No bound on all: what is looked at is whose turn it is. */
+/** No bound on the total: the order of turns is examined. */
 const UNBOUNDED = 20_000
 
 /** Cost served per heavy and per light flow, as published. */
@@ -25,16 +26,16 @@ const PUBLISHED: Partial<Record<VariantName, readonly [heavy: number, light: num
 }
 const ROWS = ['perFlow', 'sparseFirst', 'hashed', 'auto', 'shortestOf4'] as const
 
-/** One heavy flow among 20 light ones that wait, too: how many shares does it get? */
+/** One heavy flow among 20 light ones that also wait: how many shares does it get? */
 const LONE: Shape = { heavy: 1, light: 20, lightLoad: 1.5, waitLimitMs: 2_000 }
 const HANDS = [1, 2, 4, 8] as const
-/** Of the shortest of several. */
+/** With the shortest of several queues. */
 const PUBLISHED_SHARES = [1.1, 1.25, 1.67, 2.46] as const
 
 export const everybodyWaits: Figure = {
   name: 'everybody-waits',
   file: 'sfq-everybody-waits',
-  about: 'who gets how much where all flows wait',
+  about: 'cost served per flow while all flows wait',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   make(effort, tell) {
@@ -53,7 +54,10 @@ export const everybodyWaits: Figure = {
   },
 }
 
-/** The share of a lone heavy flow as a multiple of its fair share: with our hashed queues, and with lines by hand. */
+/**
+ * The share of a lone heavy flow as a multiple of its fair share: with our hashed queues, and with hashed lines by
+ * hand.
+ */
 interface Inflation {
   readonly ours: number
   readonly lines: readonly number[]
@@ -78,7 +82,7 @@ interface Shares {
 }
 
 /**
- * Flows that wait all the time are served alike; those of few requests may ask for a little less than they could have.
+ * Flows that wait all the time are served alike; flows with few requests may ask for a little less than their share.
  */
 function goalsOf(shares: readonly Shares[], inflation: Inflation): Aim[] {
   return [

@@ -13,13 +13,13 @@ import { mean } from './numbers.js'
 const SEEDS = Array.from({ length: 5 }, (_, i) => 1 + i)
 const PARDON_SEEDS = Array.from({ length: 10 }, (_, i) => 1 + i)
 
-/** What an adversary takes: served / entitled as the one flow that it is, and what that leaves the light flows. */
+/** Share of an adversary: served / entitled as the one flow that it is, and the service of the light flows. */
 export interface Taken {
   readonly name: string
   readonly byRule: Readonly<Record<RuleName, { readonly gain: number; readonly light: number }>>
 }
 
-/** What an aggressor meets under each rule, in seconds after it has stopped. */
+/** Service of a former aggressor under each rule, by the seconds after its end. */
 export interface Pardon {
   readonly pause: number
   readonly othersStay: boolean
@@ -27,7 +27,7 @@ export interface Pardon {
 }
 
 const PAUSES = [0, 10, 30, 120, 300]
-/** After this one nothing should be left of it. */
+/** After this pause the aggressor should be treated like any other flow. */
 const FORGIVEN = 30
 
 export function whatAdversariesTake(effort: Effort, tell: Tell): Taken[] {

@@ -4,7 +4,7 @@ import type { Table } from './figure.js'
 
 type Key = Parameters<typeof meanOf>[1]
 
-/** What is published, and what we set ourselves. */
+/** Published figures, and our goals. */
 interface Line {
   readonly what: string
   readonly scenario: string
@@ -32,7 +32,7 @@ const LINES: readonly Line[] = [
   { what: 'noisy: utilisation', scenario: 'noisy', key: 'utilisation', published: [1, 0.93], least: 0.98 },
 ]
 
-/** The fair clock beside what was published, and beside what we want of it. */
+/** The fair clock beside the published figures, and our goals for it. */
 export function fairAims(studies: ReadonlyMap<string, Study>): Aim[] {
   return LINES.map(({ what, scenario, key, published, least, most }) => ({
     what,
@@ -43,7 +43,7 @@ export function fairAims(studies: ReadonlyMap<string, Study>): Aim[] {
   }))
 }
 
-/** Every rule on the shipped code, beside what was published of it. */
+/** Every rule in the shipped code, beside its published figures. */
 export function fairTable(studies: ReadonlyMap<string, Study>): Table {
   return {
     id: 'rules',

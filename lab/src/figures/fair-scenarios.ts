@@ -27,11 +27,11 @@ interface Row {
 
 type Means = Pick<Found, 'windowed' | 'relative' | 'goodMean' | 'goodWorst' | 'failures' | 'needless' | 'recovery'>
 
-/** Every scenario under both rules: those that constants were chosen by, those that they were not, and adversaries. */
+/** Every scenario under both rules: those that constants were chosen by, held-out ones, and adversaries. */
 export const fairScenarios: Figure = {
   name: 'fair-scenarios',
   file: 'fair-scenarios',
-  about: 'both rules of FAIR in all scenarios, and what adversaries gain',
+  about: 'both rules of FAIR in all scenarios, and the gain of adversaries',
   make(effort, tell) {
     const run = (scenarios: readonly Scenario[], seeds: readonly number[]): Row[] =>
       scenarios.map((scenario) => {
@@ -107,7 +107,7 @@ function scenarioTable(title: string, rows: readonly Row[]): Table {
   }
 }
 
-/** Means over all scenarios that no constant was chosen by; beside each, what the published rule comes to there. */
+/** Means over all held-out scenarios, beside those of the published rule. */
 function aimsOf(rows: readonly Row[]): Aim[] {
   const aim = (what: string, key: keyof Means, least: number): Aim => ({
     what: `held out: ${what}`,
@@ -127,7 +127,7 @@ function aimsOf(rows: readonly Row[]): Aim[] {
   ]
 }
 
-/** The same, apart for resources that have a store, and for pools of workers, where what is served costs failures. */
+/** The same, separately for resources with a store, and for pools of workers, where service costs failures. */
 function byKind(rows: readonly Row[]): Table {
   const kinds = (['bucket', 'pool'] as const).map((kind) => rows.filter((row) => row.kind === kind))
   const keys: readonly [string, keyof Means][] = [

@@ -8,7 +8,7 @@ import { mean } from './numbers.js'
 const SEEDS = Array.from({ length: 10 }, (_, i) => 1 + i)
 const SHARES = [0.02, 0.05, 0.1, 0.3, 0.5, 0.7]
 
-/** What each rule makes of failures that have nothing to do with load. */
+/** Results of each rule with failures that have nothing to do with load. */
 export interface Unrelated {
   readonly share: number
   readonly isOverload: boolean

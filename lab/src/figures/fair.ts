@@ -15,7 +15,7 @@ const SEEDS = Array.from({ length: 10 }, (_, i) => 1 + i)
 export const fair: Figure = {
   name: 'fair',
   file: 'fair',
-  about: 'who is served when some ask for too much: the published rule and the fair clock',
+  about: 'service by client in overload: the published rule and the fair clock',
   source: 'the evaluator of satmihir/fair, with its defaults, means of 10 seeds; noisy: simulated with the same rule',
   seeds: SEEDS,
   make(effort, tell) {
@@ -37,7 +37,7 @@ export const fair: Figure = {
   },
 }
 
-/** Served / entitled of every client of the first population, in one run, least first. */
+/** Served / entitled of every client of the first population, in one run, sorted. */
 function clientsOf({ part }: Effort): Record<RuleName, readonly number[]> {
   const scenario = shortened(PUBLISHED[0]!, part)
   const of = (rule: RuleName): number[] =>

@@ -2,20 +2,20 @@ import type { Aim } from './aims.js'
 
 /** A question to the simulations, with its answer as tables, pictures and data. One file each. */
 export interface Figure {
-  /** What it is called on the command line. */
+  /** Its name on the command line. */
   readonly name: string
-  /** How its files in `docs/figures` begin. */
+  /** The prefix of its files in `docs/figures`. */
   readonly file: string
-  /** What it shows, in a sentence. */
+  /** Its content, in a sentence. */
   readonly about: string
-  /** Where the published figures come from; absent where there are none. */
+  /** Source of the published figures; absent if there are none. */
   readonly source?: string
-  /** What chance is drawn from, one run each. Absent where nothing is left to chance. */
+  /** Seeds of the random draws, one run each. Absent if nothing is random. */
   readonly seeds?: readonly number[]
   make(effort: Effort, tell: Tell): Findings | Promise<Findings>
 }
 
-/** How much is simulated. The same effort gives the same findings, to the last digit. */
+/** The amount of simulation. The same effort gives the same findings, to the last digit. */
 export interface Effort {
   /** Part of each scenario's own time, above 0. */
   readonly part: number
@@ -25,26 +25,26 @@ export interface Effort {
   readonly skip?: number
 }
 
-/** Says what is being simulated now. */
+/** Reports the present step of the simulation. */
 export type Tell = (step: string) => void
 
 export interface Findings {
-  /** Published, ours, and what we want of it; the table of these comes before the others. */
+  /** Published figures, ours, and goals; the table of these comes before the others. */
   readonly aims?: readonly Aim[]
   readonly tables: readonly Table[]
-  /** SVG documents, by the end of the file's name; `''` for the one that is called like the figure. */
+  /** SVG documents, by the suffix of the file's name; `''` for the one with the figure's own name. */
   readonly pictures: Readonly<Record<string, string>>
-  /** Plain JSON, from which tables and pictures were made. */
+  /** Plain JSON, the source of tables and pictures. */
   readonly data: unknown
 }
 
 export interface Table {
-  /** By which pages embed it. */
+  /** The id by which pages embed it. */
   readonly id?: string
   readonly title: string
   readonly head: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** What stands in `docs/figures`. */
+/** The effort behind `docs/figures`. */
 export const FULL: Effort = { part: 1, seeds: Number.POSITIVE_INFINITY }

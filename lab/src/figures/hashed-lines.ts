@@ -1,13 +1,13 @@
 import { seededRandom } from '@fairlead/core/testing'
 import type { Arrival, Discipline } from '../simulation/sfq/index.js'
 
-/** How the lines are made up. */
+/** Structure of the lines. */
 export interface HashedLines {
   readonly lines: number
   /** Lines in a flow's hand, of which a request joins the shortest. */
   readonly hand: number
   readonly seed: number
-  /** What a full line does: evicts the last request of the flow with most in it, or refuses the newcomer. */
+  /** Overflow of a full line: evicts the last request of the flow with most in it, or refuses the new one. */
   readonly overflow: 'evict' | 'refuse'
   /** Requests that may wait in a line. @default 50 */
   readonly limit?: number
@@ -15,7 +15,7 @@ export interface HashedLines {
 
 interface Line {
   readonly requests: Arrival[]
-  /** How many of them are whose. */
+  /** Number of its requests, by flow. */
   readonly counts: Map<string, number>
 }
 
@@ -73,7 +73,7 @@ export function hashedLines({ lines: count, hand, seed, overflow, limit = 50 }: 
   }
 }
 
-/** Takes the last request of the flow with most in the line out; of equals, of the one that came first. */
+/** Removes the last request of the flow with most requests in the line; of equal flows, of the first one. */
 function evict(line: Line): Arrival {
   const { requests, counts } = line
   let most = 0

@@ -3,7 +3,7 @@ import type { Table } from './figure.js'
 import { markdown } from './markdown.js'
 import { type FigureRecord, readRecord } from './record.js'
 
-/** The page that `docs/figures` opens with: what there is, how many goals were met, and which were not. */
+/** The index page of `docs/figures`: the figures, the number of met goals, and the missed ones. */
 export function indexPage(): string {
   const all = FIGURES.flatMap(({ name, file }) => {
     const record = readRecord(file)
@@ -32,12 +32,12 @@ export function indexPage(): string {
   }
   return [
     '# Figures\n',
-    'Simulated by `pnpm figures` with the code that ships, on a clock that is moved by hand, from seeds: the same each',
-    'time. What was published, what ours comes to, and what we aimed at; a goal is met or missed by the figure as it is',
-    `shown. Of ${total(true) + total(false)} goals ${total(true)} are met.\n`,
+    'Simulated by `pnpm figures` with the code that ships, on a manual clock, from seeds: the same each time. Published',
+    'figures, ours, and our goals; a goal is met or missed by the figure as it is displayed.',
+    `Of ${total(true) + total(false)} goals ${total(true)} are met.\n`,
     markdown(figures),
     ...(missed.rows.length === 0 ? [] : [markdown(missed)]),
-    'What depends on the machine is measured by `pnpm bench` and its like, not here. In the pages of `docs`, whatever',
-    'stands between `<!-- figures: file table -->` and `<!-- /figures -->` is written by `pnpm figures`, too.\n',
+    'Figures that depend on the machine are measured by `pnpm bench` and similar commands, not here. In the pages of',
+    '`docs`, `pnpm figures` also writes the text between `<!-- figures: file table -->` and `<!-- /figures -->`.\n',
   ].join('\n')
 }

@@ -7,7 +7,7 @@ import { type IsolationRow, plotIsolation } from './plots/isolation.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
 const EVICTING: readonly VariantName[] = ['evicting1', 'evicting2', 'evicting4']
-/** In order of arrival: they refuse whoever comes to a full queue. */
+/** In order of arrival: a full queue refuses the new request. */
 const REFUSING: readonly VariantName[] = ['first', 'shortestOf2', 'shortestOf4']
 const OURS: readonly VariantName[] = ['hashed', 'auto', 'perFlow', 'sparseFirst']
 const ALL: readonly VariantName[] = [
@@ -42,7 +42,7 @@ function measureAll(shape: Shape, effort: Effort): IsolationRow['measured'] {
   return Object.fromEntries(entries) as IsolationRow['measured']
 }
 
-/** Where waits were published. */
+/** For the published waits. */
 function waits(rows: readonly IsolationRow[]): Table {
   const columns = ['arrivalOrder', ...EVICTING, 'textbook', 'sparseFirst'] as const
   return {
@@ -85,7 +85,7 @@ function losses(rows: readonly IsolationRow[]): Table {
   return {
     id: 'losses',
     title:
-      'Lines that refuse whoever comes to a full one: p99 wait of light requests in ms, and those refused or expired, in per cent',
+      'Lines that refuse a request when full: p99 wait of light requests in ms, and those refused or expired, in per cent',
     head: ['', ...columns.map((name) => VARIANTS[name].title)],
     rows: rows.map(({ title, measured }) => [
       title,

@@ -9,8 +9,8 @@ import { save, savePages } from './save.js'
 import { type Made, summary } from './summary.js'
 
 /**
- * Simulates what `docs` shows, prints it, writes pictures and data to `docs/figures`, and brings the tables in `docs`
- * up to them. Everything is seeded: two runs write the same files.
+ * Runs the simulations behind the figures in `docs`, prints them, writes pictures and data to `docs/figures`, and
+ * updates the tables in `docs`. Everything is seeded: two runs write the same files.
  */
 const USAGE = `figures [--seeds] [name…]: published figures, ours, and our goals; all, or those of a name or family
 

@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads'
 import PQueue from 'p-queue'
 import type { Figure, Findings, Table, Tell } from './figure.js'
 
-/** What a thread is asked for. */
+/** The task of a thread. */
 export interface Order {
   readonly name: string
-  /** With a row for each seed as well. */
+  /** Includes a row for each seed. */
   readonly seeds: boolean
 }
 
@@ -14,23 +14,23 @@ export interface Order {
 export interface Result {
   readonly findings: Findings
   readonly bySeed: readonly Table[]
-  /** What the findings took, without those of single seeds. */
+  /** Duration of the findings, without those of single seeds. */
   readonly seconds: number
 }
 
-/** What a thread says, the result last. */
+/** Messages of a thread, the result last. */
 export type Message = { readonly step: string } | { readonly result: Result }
 
 const WORKER = new URL('./worker.js', import.meta.url)
 
 /**
- * Makes the figures on as many threads as there are processors; gives them in order, each as soon as it and those
- * before it are there. Rejects with what a figure throws.
+ * Makes the figures on as many threads as there are processors; yields them in order, each as soon as it and those
+ * before it are ready. Rejects with the error of a figure.
  */
 export async function* makeAll(figures: readonly Figure[], seeds: boolean, tell: Tell): AsyncGenerator<Result> {
   const queue = new PQueue({ concurrency: availableParallelism() })
   const results = figures.map(({ name }) => queue.add(() => make({ name, seeds }, (step) => tell(`${name}: ${step}`))))
-  // Whoever waits for an earlier one hears of it later.
+  // An error of a later figure is reported when its turn comes.
   for (const result of results) result.catch(() => {})
   yield* results
 }

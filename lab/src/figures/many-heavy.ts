@@ -4,8 +4,8 @@ import { beside, digits, percent } from './numbers.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
 /**
- * When heavy flows are as many as queues: as `isolation`, but each heavy flow asks for 50 a second, so that there can
- * be many of them. Hashed queues hold while few of the 64 are occupied; the others do not depend on their number.
+ * As many heavy flows as queues: as in `isolation`, but each heavy flow asks for 50 a second, so that there can be many
+ * of them. Hashed queues isolate while few of the 64 are occupied; the others do not depend on their number.
  */
 const HEAVY = [10, 20, 40, 80, 160] as const
 const shapeOf = (heavy: number): Shape => ({ heavy, heavyRate: 50 })
@@ -29,7 +29,7 @@ const COLUMNS = [
 export const manyHeavy: Figure = {
   name: 'many-heavy',
   file: 'sfq-many-heavy',
-  about: 'what becomes of light flows when there are as many heavy flows as queues',
+  about: 'light flows beside as many heavy flows as queues',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   make(effort, tell) {

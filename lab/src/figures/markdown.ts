@@ -1,6 +1,6 @@
 import type { Table } from './figure.js'
 
-/** A table as people write it into a page. */
+/** A table in Markdown. */
 export function markdown({ head, rows }: Table): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
   return `${line(head)}|---|${'---:|'.repeat(head.length - 1)}\n${rows.map(line).join('')}`

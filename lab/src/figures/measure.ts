@@ -5,7 +5,7 @@ import { mean } from './numbers.js'
 /** A scenario without its seed. */
 export type Shape = Omit<Isolation, 'seed'>
 
-/** What light flows met, and who was served: means over the seeds. */
+/** Waits of light flows, and the cost served by flow: means over the seeds. */
 export interface Measured {
   /** Waits of light requests, in milliseconds. */
   readonly p50: number
@@ -24,7 +24,7 @@ export function seedsOf({ seeds, skip = 0 }: Effort, all: readonly number[] = SE
   return all.slice(skip, skip + seeds)
 }
 
-/** Runs a scenario once for each seed. What comes, and how long it takes, depends on the seed alone. */
+/** Runs a scenario once for each seed. Arrivals and service times depend on the seed alone. */
 export function measure(shape: Shape, make: (seed: number) => Discipline, effort: Effort): Measured {
   const seconds = (shape.seconds ?? SECONDS) * effort.part
   const outcomes = seedsOf(effort).map((seed) => isolate({ ...shape, seconds, seed }, make(seed)))

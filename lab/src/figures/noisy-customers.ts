@@ -22,7 +22,7 @@ const SECONDS = 300
 const QUEUES = 16
 /** As often as a queue allows. */
 const PERTURB_EVERY_MS = 5_000
-/** A period in which a customer waits for longer than this on the average is a bad one. */
+/** A period in which a customer's mean wait is longer than this is a bad one. */
 const BAD_MS = 1_000
 
 const SLOTS = 10
@@ -66,7 +66,7 @@ function nameOf(index: number): string {
   return index === 0 ? 'noisy' : `customer-${index}`
 }
 
-/** What one customer asked for, and when it started, and after how long. */
+/** Requests of a customer, their start times and their waits. */
 interface Customers {
   readonly asked: ReadonlyMap<string, number>
   readonly started: ReadonlyMap<string, readonly { readonly firstMs: number; readonly waitedMs: number }[]>
@@ -99,7 +99,7 @@ function serve(seconds: number, seed: number, queue: Discipline): Customers {
       perturbAtMs += PERTURB_EVERY_MS
       queue.perturb?.()
     }
-    // The noisy one is as likely as any other two more.
+    // The noisy one is as likely as three others.
     const flow = nameOf(Math.max(0, Math.floor(random() * (CUSTOMERS - 1 + LOUDER)) - LOUDER + 1))
     asked.set(flow, asked.get(flow)! + 1)
     queue.enqueue({ flow, light: false, cost: 1, atMs, serviceMs: exponential() * WORK_MS })

@@ -1,7 +1,7 @@
 import { clearLine, cursorTo } from 'node:readline'
 import type { Tell } from './figure.js'
 
-/** Shows the present step: in one live line on a terminal, else a line for each. */
+/** Shows the present step: in one live line on a terminal, otherwise a line for each. */
 export function progress(out: NodeJS.WriteStream): { tell: Tell; done: () => void } {
   const startMs = performance.now()
   const seconds = (): string => `${((performance.now() - startMs) / 1_000).toFixed(0).padStart(4)} s`

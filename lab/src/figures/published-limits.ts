@@ -3,12 +3,12 @@ import type { Capacity } from '@fairlead/core/queue'
 
 /**
  * Rules of Netflix's concurrency-limits (commit 78a74b9, January 2026) in the form that it recommends: on windows of a
- * second, by their mean. Each with its own defaults, but that all begin at 20 and may go from 1 to 1,000, as ours.
+ * second, by their mean. Each with its own defaults, except that all start at 20 with bounds of 1 and 1,000, as ours.
  */
 const INITIAL = 20
 const MOST = 1_000
 
-/** A rule: takes what a window has measured, and gives the next limit. */
+/** A rule: takes the measurements of a window, and returns the next limit. */
 interface Rule {
   limit: number
   sample(durationMs: number, inFlight: number, failed: boolean): void

@@ -80,7 +80,7 @@ const JOBS: readonly JobScenario[] = [
   },
 ]
 
-/** Fairness must cost no time where there is nobody to be fair to. */
+/** Fairness must cost no time if there is only one flow. */
 const ALONE: JobScenario = {
   name: 'one key alone',
   watched: 'heavy',
@@ -122,7 +122,7 @@ function waitsOf({ name, watched, published, sources }: JobScenario, effort: Eff
   }
 }
 
-/** The paper's overloads: rates, what it measured of VTC, and what we want. */
+/** The paper's overloads: rates, its measurements of VTC, and our goals. */
 const LOADS = [
   { name: 'two clients', rates: [1.5, 3], published: [192.9, 103.8], goals: [9, 1] },
   {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { type Aim, goalsTable, isMet } from './aims.js'
 import type { Figure, Findings, Table } from './figure.js'
 
-/** What `docs/figures` keeps of a figure, as JSON. */
+/** The JSON of a figure in `docs/figures`. */
 export interface FigureRecord {
   readonly about: string
   readonly source?: string
@@ -27,13 +27,13 @@ export function recordOf({ about, source, seeds }: Figure, { aims = [], tables, 
   }
 }
 
-/** What was written last; undefined if nothing of that kind was, or the figure has not been drawn yet. */
+/** The stored record; undefined if there is none of that kind, or the figure has not been drawn yet. */
 export function readRecord(file: string): FigureRecord | undefined {
   const found = read(file)
   return isRecord(found) ? found : undefined
 }
 
-/** A table of a figure, or of a benchmark, as it was written last; undefined if there is none of that name. */
+/** A stored table of a figure, or of a benchmark; undefined if there is none of that name. */
 export function tableOf(file: string, id: string): Table | undefined {
   const found = read(file)
   return hasTables(found) ? found.tables.find((table) => table.id === id) : undefined
@@ -44,7 +44,7 @@ function read(file: string): unknown {
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined
 }
 
-/** Without a look at every row: these programs alone write these files. */
+/** Does not check every row: only these programs write these files. */
 function isRecord(found: unknown): found is FigureRecord {
   return hasTables(found) && 'goals' in found
 }

@@ -9,7 +9,9 @@ import { type FigureRecord, FOLDER, tableOf } from './record.js'
 
 const PAGES = fileURLToPath(new URL('../../../docs/', import.meta.url))
 
-/** Writes a figure's pictures, tables and data to `docs/figures`; gives their paths as seen from here. */
+/**
+ * Writes a figure's pictures, tables and data to `docs/figures`; returns their paths relative to the working directory.
+ */
 export async function save({ file }: Figure, { pictures }: Findings, record: FigureRecord): Promise<string[]> {
   const files = new Map([
     ...Object.entries(pictures).map(([end, svg]) => [`${file}${end && `-${end}`}.svg`, svg] as const),
@@ -25,12 +27,12 @@ export async function save({ file }: Figure, { pictures }: Findings, record: Fig
   )
 }
 
-/** Brings the tables in the pages, and the index, up to what `docs/figures` says; gives the paths of what it wrote. */
+/** Updates the tables in the pages, and the index, from `docs/figures`; returns the paths of the written files. */
 export async function savePages(): Promise<string[]> {
   return [await saveIndex(), ...(await saveQuotes())]
 }
 
-/** Brings the tables in the pages up to what `docs/figures` says; gives the paths of what it wrote. */
+/** Updates the tables in the pages from `docs/figures`; returns the paths of the written files. */
 export async function saveQuotes(): Promise<string[]> {
   const written: string[] = []
   for (const path of await pages()) {
@@ -43,7 +45,7 @@ export async function saveQuotes(): Promise<string[]> {
   return written
 }
 
-/** The pages that may quote figures: those of the guide, and the decisions. */
+/** The pages that may quote figures: the guide, and the decisions. */
 export async function pages(): Promise<string[]> {
   const folders = [PAGES, join(PAGES, 'decisions')]
   const names = await Promise.all(
@@ -69,7 +71,7 @@ function json(record: FigureRecord): string {
   return `${JSON.stringify(record, rounded, 1).replace(lists, (list) => list.replace(/\s+/g, ' '))}\n`
 }
 
-/** Five digits are more than a simulation knows. */
+/** Five digits exceed the precision of a simulation. */
 function rounded(_: string, value: unknown): unknown {
   return typeof value === 'number' ? Number(value.toPrecision(5)) : value
 }

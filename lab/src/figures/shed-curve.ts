@@ -3,7 +3,7 @@ import type { Aim } from './aims.js'
 import type { Figure } from './figure.js'
 import { plotCurves } from './plots/curves.js'
 
-/** The worked example of the post: memory in bytes, from where requests begin to be refused to where all are. */
+/** The worked example of the post: memory in bytes, from the first refusals to the refusal of all. */
 const FROM = 3_000_000_000
 const TO = 3_221_225_472
 const MIDDLE = (FROM + TO) / 2

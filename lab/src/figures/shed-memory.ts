@@ -17,7 +17,7 @@ import {
   type Trial,
 } from './shed/trials.js'
 
-/** Rare huge requests decide where sizes have a heavy tail: over 20 seeds the mean moves by a quarter of an event. */
+/** Rare huge requests dominate if sizes have a heavy tail: over 20 seeds the mean moves by a quarter of an event. */
 const SEEDS = Array.from({ length: 100 }, (_, i) => 1 + i)
 const EVEN_SEEDS = SEEDS.slice(0, 20)
 
@@ -94,7 +94,7 @@ function isHeavyTailed(sigma: number): boolean {
   return sigma > 1
 }
 
-/** For what a goal is set. */
+/** The rows with a goal. */
 function lotAims(
   title: string,
   { outOfMemory, goodput, lateParts }: Lot,

@@ -6,7 +6,7 @@ import { type Line, plotLines } from './plots/lines.js'
 
 const CAPACITY = 100
 const SECONDS = 90
-/** From when to when the others are there. */
+/** When the others are present. */
 const THERE = [30, 60] as const
 const QUIET_FLOWS = 8
 const QUIET_PER_SECOND = 8
@@ -21,7 +21,7 @@ interface Course {
   readonly quiet: readonly number[]
 }
 
-/** One client asks for more than there is, others come and go; with FAIR before the resource, and without. */
+/** One client asks for more than the capacity, others come and go; with FAIR before the resource, and without. */
 function courseOf(fair: boolean, seconds: number): Course {
   const random = seededRandom(SEED)
   const clock = manualClock()
@@ -78,7 +78,7 @@ export const story: Figure = {
     tell('with FAIR')
     const withFair = courseOf(true, seconds)
     const busy = (rates: readonly number[]): number => {
-      // Without the first window, in which everybody is new.
+      // Without the first window, in which every flow is new.
       const part = rates.slice(THERE[0] / WINDOW + 1, THERE[1] / WINDOW)
       return part.length === 0 ? 0 : part.reduce((sum, rate) => sum + rate, 0) / part.length
     }

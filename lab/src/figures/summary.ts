@@ -1,14 +1,14 @@
 import { type Aim, goalsTable, isMet } from './aims.js'
 import type { Table } from './figure.js'
 
-/** A figure that was made, and how long it took. */
+/** A finished figure, and its duration. */
 export interface Made {
   readonly name: string
   readonly aims: readonly Aim[]
   readonly seconds: number
 }
 
-/** How many goals were met, and the figures that were not. */
+/** The number of met goals, and the figures that missed theirs. */
 export function summary(made: readonly Made[]): Table[] {
   const count = (aims: readonly Aim[], met: boolean): number => aims.filter((aim) => isMet(aim) === met).length
   const all = made.flatMap(({ aims }) => aims)

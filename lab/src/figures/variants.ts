@@ -1,12 +1,12 @@
 import { arrivalOrder, type Discipline, fairQueue, textbookRoundRobin } from '../simulation/sfq/index.js'
 import { type HashedLines, hashedLines } from './hashed-lines.js'
 
-/** A way to let requests wait. From `hashed` on, the queue that ships. */
+/** A queueing discipline. From `hashed` on, the queue that ships. */
 export interface Variant {
   readonly title: string
   /** For the head of a wide table. */
   readonly short: string
-  /** `maxWaiting` where the scenario needs another bound than the queue's own. */
+  /** `maxWaiting` if the scenario needs another bound than the queue's own. */
   make(seed: number, maxWaiting?: number): Discipline
 }
 

@@ -4,14 +4,14 @@ import { SEEDS, seedsOf } from './measure.js'
 import { beside, digits, percent } from './numbers.js'
 
 /**
- * Ten slots. Narrow requests of 10 ms keep nine of them busy; twice a second comes one that needs eight at once. Its
- * flow has a weight of eight, so that it does not also have to save up for its turn.
+ * Ten slots. Narrow requests of 10 ms keep nine of them busy; twice a second a request arrives that needs eight at
+ * once. Its flow has a weight of eight, so that it does not also have to save up for its turn.
  */
 const NARROW = flows('narrow', 20, { perSecond: 45 }).map((each) => ({ ...each, workMs: 10 }))
 const WIDE = flows('wide', 1, { perSecond: 2, width: 8 }).map((each) => ({ ...each, workMs: 10 }))
 const weightOfWide = (flow: string): number => (flow.startsWith('wide') ? 8 : 1)
 
-/** What may pass a wide request, as a multiple of its width, and its waits as published: p50 and p99 in ms. */
+/** Bypass bound of a wide request, as a multiple of its width, and its waits as published: p50 and p99 in ms. */
 const BYPASSES: readonly [bypass: number, published: readonly [number, number]][] = [
   [0, [13, 31]],
   [1, [22, 42]],
@@ -24,7 +24,7 @@ const BYPASSES: readonly [bypass: number, published: readonly [number, number]][
 /** Ten slots of 100 ms (exponential), so 100 requests a second; 40 light flows ask for 20 of them. */
 const LIGHT = flows('light', 40, { perSecond: 0.5, returns: 20 })
 
-/** What heavy flows ask for, whose clients come back when they were told to, up to 20 times. */
+/** Demands of heavy flows, whose clients return when told, up to 20 times. */
 const RETURNING = [
   { title: 'five flows ask for 125/s together', traffic: flows('heavy', 5, { perSecond: 25, returns: 20 }) },
   {
@@ -33,16 +33,16 @@ const RETURNING = [
   },
 ] as const
 
-/** Bands whose flows ask for twice what there is each, and the part of what starts that each is to have. */
+/** Bands whose flows each ask for twice the capacity, and each band's intended share of the starts. */
 const BANDS = [
   { flow: 'first', minShare: undefined, share: 0.85 },
   { flow: 'second', minShare: 0.1, share: 0.1 },
   { flow: 'third', minShare: 0.05, share: 0.05 },
 ] as const
-/** A share is kept to a hundredth of itself. */
+/** Tolerance of a share: a hundredth of it. */
 const EXACT = 0.01
 
-/** Five heavy flows, whose clients may lose patience. */
+/** Five heavy flows, whose clients may give up. */
 const OVERLOADS = [
   { title: '150 %, clients stay', perSecond: 26 },
   { title: '150 %, clients leave after 500 ms', perSecond: 26, patienceMs: 500 },
@@ -170,7 +170,7 @@ function newestTable(results: NewestFirst): Table {
   }
 }
 
-/** Of what started once all bands had requests waiting, the part of each. */
+/** Each band's share of the starts, once all bands had requests waiting. */
 async function bandShares(effort: Effort, tell: Tell): Promise<number[]> {
   tell('bands')
   const bands = BANDS.map(({ minShare }) => (minShare === undefined ? {} : { minShare }))

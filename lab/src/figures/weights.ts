@@ -33,14 +33,14 @@ const ROWS: readonly Row[] = [
   },
 ]
 
-/** Flows of one weight whose requests cost more and more. */
+/** Flows of one weight with increasing costs. */
 const COSTS = [1, 2, 5, 10, 20] as const
 const COSTLY: Shape = { heavy: COSTS.length, heavyCostOf: (i) => COSTS[i]!, seconds: 40 }
 
 export const weights: Figure = {
   name: 'weights',
   file: 'sfq-weights',
-  about: 'what flows of different weights and costs get',
+  about: 'cost served by flow, with different weights and costs',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   make(effort, tell) {
@@ -92,7 +92,7 @@ export const weights: Figure = {
         },
         {
           id: 'shares',
-          title: 'Share of what heavy flows are served, by default, in per cent',
+          title: 'Shares of the service of heavy flows, by default, in per cent',
           head: ['', ...byWeight.map(({ label }) => label), ...equal.map(({ label }) => label)],
           rows: [
             ['served', ...[...byWeight, ...equal].map(({ served }) => (100 * served).toFixed(1))],
@@ -106,7 +106,7 @@ export const weights: Figure = {
   },
 }
 
-/** How far the worst off, or the best off, is from its part by weight; in per cent of that part. */
+/** Largest deviation of the worst-off, or the best-off, flow from its share by weight; in per cent of that share. */
 function furthest(served: readonly number[], weights: readonly number[]): number {
   const perWeight = sum(served) / sum(weights)
   return Math.max(...served.map((cost, i) => 100 * Math.abs(cost / (perWeight * weights[i]!) - 1)))

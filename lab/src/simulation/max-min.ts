@@ -1,6 +1,6 @@
 /**
- * Max-min shares of `supply`, by weight, by filling: everybody what they demand, or by weight what those who demand
- * less leave. In fractions, also of whole numbers.
+ * Max-min shares of `supply`, by weight, by filling: each demand is met in full, or gets its weight's part of the rest
+ * that smaller demands leave. In fractions, also of whole numbers.
  */
 export function maxMin(demands: readonly number[], supply: number, weights?: readonly number[]): number[] {
   const weightOf = (i: number): number => weights?.[i] ?? 1

@@ -17,10 +17,10 @@ import {
 import type { Controller, Report, Rule } from './rules.js'
 import type { World } from './world.js'
 
-/** Length of the windows in which a run is written down, in seconds. */
+/** Length of the recorded windows of a run, in seconds. */
 export const WINDOW = 10
 
-/** What a request asks its luck for. Each attempt has luck of its own, this many purposes on. */
+/** Purposes of a request's random draws. Each attempt has its own, offset by `ATTEMPT`. */
 const COST = 1
 const DOOM = 2
 const SERVICE = 3
@@ -33,12 +33,12 @@ const PAUSE = 9
 const THINK = 10
 const ATTEMPT = 16
 
-/** Shortest time in which a client in a closed loop asks for something else after a failure, in seconds. */
+/** Shortest time until a client in a closed loop sends its next request after a failure, in seconds. */
 const LEAST_PAUSE = 0.05
-/** When a failure says to come again, in seconds. */
+/** The retry delay that a failure states, in seconds. */
 const AFTER_FAILURE = 1
 
-/** Knows nothing after a restart, and tells the time by a clock of its own. */
+/** Has no memory after a restart, and has a clock of its own. */
 class Process {
   /** How far its clock is ahead of time, in seconds. */
   ahead = 0
@@ -72,8 +72,8 @@ interface Asking {
 export type Observe = (window: number, controllers: readonly Controller[]) => void
 
 /**
- * Runs a world with a rule in each of its processes. Arrivals and every request's luck depend on the seed alone, so all
- * rules meet the same world. Requests that are doomed do not burden the resource.
+ * Runs a world with a rule in each of its processes. Arrivals and every request's random draws depend on the seed
+ * alone, so all rules meet the same world. Requests that are certain to fail do not burden the resource.
  */
 export function simulate(world: World, rule: Rule, observe?: Observe): Run {
   return new Simulation(world, rule).run(observe)
@@ -168,7 +168,7 @@ class Simulation {
     else this.#take(this.#now, cost, luckOf(asking, SERVICE), (served) => end(served, !served))
   }
 
-  /** The client has its answer at once, the rule hears of it later, or never. */
+  /** The client gets its answer at once; the rule gets its report later, or never. */
   #end(asking: Asking, served: boolean, isShort: boolean, report: Report): void {
     const { askers, flow, client, cost } = asking
     const { lost, late } = this.#world.reports
@@ -187,7 +187,7 @@ class Simulation {
     if (askers.crowd.clients) this.#after(thinkTime(asking), () => this.#request(askers, flow, client))
   }
 
-  /** What a client does after a refusal or a failure. */
+  /** The reaction of a client to a refusal or a failure. */
   #goOn(asking: Asking, afterSeconds: number): void {
     const { askers, flow, client, tries } = asking
     const { retry, clients } = askers.crowd
@@ -200,7 +200,7 @@ class Simulation {
     }
   }
 
-  /** True if the attempt fails however little is let in. */
+  /** True if the attempt fails regardless of load. */
   #failsAnyway(asking: Asking): boolean {
     const { unrelated } = this.#world
     if (asking.doomed || unrelated === null) return asking.doomed
@@ -230,7 +230,7 @@ function thinkTime(asking: Asking): number {
   return -Math.log(1 - luckOf(asking, THINK)) * asking.askers.thinkSeconds
 }
 
-/** Seconds: hardly any, twice as long each time, or what the client was told. */
+/** Seconds: hardly any, doubled each time, or the delay that the client was told. */
 function pauseBefore(asking: Asking, kind: 'now' | 'backoff' | 'after', afterSeconds: number): number {
   const jitter = 0.5 + luckOf(asking, PAUSE)
   if (kind === 'now') return 0.01 * jitter

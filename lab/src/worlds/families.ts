@@ -1,7 +1,7 @@
 import type { Draws } from './luck.js'
 import type { Balancer, Change, Costs, CrowdTraits, Jump, Reports, Restart, Unrelated } from './world.js'
 
-/** Attempts that a world comes to at most, retries included. */
+/** Most attempts of a world, retries included. */
 export const MOST_ATTEMPTS = 150_000
 
 interface DraftCrowd extends CrowdTraits {
@@ -38,19 +38,19 @@ export interface Draft {
   restarts: Restart[]
 }
 
-/** What befalls a world: changes the draft of an ordinary one. */
+/** A disturbance of a world: changes the draft of an ordinary one. */
 export interface Family {
   readonly name: string
   change(draft: Draft, draw: Draws): void
 }
 
-/** Families, and the chance that at most none, one, two … of them befall a world. */
+/** Families, and the chance that a world has at most none, one, two … of them. */
 export interface FamilyList {
   readonly families: readonly Family[]
   readonly atMost: readonly number[]
 }
 
-/** A world's seed stands for it only as long as nothing is added here: what is new goes to `extra`, or to a new list. */
+/** A seed stands for the same world only while nothing is added here: additions go to `extra`, or to a new list. */
 const first: FamilyList = {
   atMost: [0.2, 0.65, 0.87, 1],
   families: [
@@ -134,7 +134,7 @@ const first: FamilyList = {
       },
     },
     {
-      name: 'private failures', // of flows whose requests fail however little is let in
+      name: 'private failures', // of flows whose requests fail regardless of load
       change(draft, draw) {
         const load = draw.log(0.02, 1)
         const crowd: DraftCrowd = { name: 'hopeless', flows: draw.logInteger(1, 100), load, stranger: true, fails: 1 }
@@ -178,7 +178,7 @@ const first: FamilyList = {
   ],
 }
 
-/** One befalls each world. */
+/** Each world has one of these. */
 const extra: FamilyList = {
   atMost: [0, 1],
   families: [

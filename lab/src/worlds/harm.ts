@@ -3,20 +3,23 @@ import { WINDOW } from './engine.js'
 import { capacityBetween, type Flow, type Run } from './population.js'
 import type { World } from './world.js'
 
-/** Flows that are due less are judged with their neighbours, until this many ordinary requests are due. */
+/**
+ * Flows with less entitlement are judged together with their neighbours, until the group is entitled to this number of
+ * ordinary requests.
+ */
 const LEAST_DUE = 30
-/** A flow is well-behaved if its fair share is this part of what it asks. */
+/** A flow is well-behaved if its fair share is at least this part of its demand. */
 const WELL_BEHAVED = 0.98
-/** Nothing is short while at most this part of the capacity is asked, here and in this many windows before... */
+/** Nothing is short while demand is at most this part of the capacity, here and in this many windows before... */
 const CALM = 0.85
 const BEFORE = 2
 /** ...and no more than this part of it fails without control. */
 const CALM_FAILURES = 0.005
 const LAST_SECONDS = 30
 
-/** What is measured of a run: see docs/fair-worlds.md. `NaN`: the world has nothing to measure it by. */
+/** Measures of a run: see docs/fair-worlds.md. `NaN`: the world has nothing to measure it by. */
 export interface Measures {
-  /** Mean over flows of the part of its due that a flow was not served; what 95 % of them stay below; the worst. */
+  /** The unserved part of a flow's entitlement: mean over flows; 95th percentile; the worst. */
   readonly harm: number
   readonly harm95: number
   readonly harmWorst: number
@@ -29,14 +32,14 @@ export interface Measures {
   readonly recovered: number
 }
 
-/** What all rules are judged against in one world. */
+/** The reference for all rules in one world. */
 export interface Yardstick {
   readonly world: World
   /** The run without control. */
   readonly none: Run
-  /** By flow and window, its max-min share of what was served without control. */
+  /** By flow and window, its max-min share of the cost served without control. */
   readonly entitled: Float64Array
-  /** Flows that are judged: each by itself, or several of a crowd together. */
+  /** Units of judgement: single flows, or several of a crowd together. */
   readonly units: readonly (readonly Flow[])[]
   /** The windows in which nothing is short. */
   readonly calm: readonly boolean[]
@@ -82,7 +85,7 @@ export function judge({ world, none, entitled, units, calm }: Yardstick, run: Ru
   }
 }
 
-/** By flow and window: its weighted max-min share of what was served, by what it asked that could be served. */
+/** By flow and window: its weighted max-min share of the cost served, by the demand that could be served. */
 export function entitlements({ windows, flows, asked, served }: Run): Float64Array {
   const entitled = new Float64Array(asked.length)
   for (let w = 0; w < windows; w++) {

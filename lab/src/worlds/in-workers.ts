@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { parentPort, Worker } from 'node:worker_threads'
 import type { Trial } from './trial.js'
 
-/** Tries the worlds of these seeds on all processors, in workers of `module` that are given `workerData`. */
+/** Tries the worlds of these seeds on all processors, in workers of `module` with `workerData`. */
 export async function tryInWorkers(module: string, workerData: unknown, first: number, last: number): Promise<Trial[]> {
   const trials: Trial[] = []
   let next = first

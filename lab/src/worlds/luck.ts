@@ -1,4 +1,4 @@
-/** A stream of random numbers, and the distributions that worlds are drawn from. */
+/** A stream of random numbers, and the distributions of the worlds' parameters. */
 export interface Draws {
   /** From 0, below 1. */
   next(): number
@@ -35,7 +35,7 @@ export function draws(seed: number): Draws {
   }
 }
 
-/** From 0, below 1, by its arguments alone: a request has the same luck whatever became of the others. */
+/** In [0, 1), a function of its arguments: a request has the same draw regardless of the others. */
 export function luck(seed: number, request: number, purpose: number): number {
   const h = mix(mix(seed ^ Math.imul(purpose + 1, 0x9e3779b1)) ^ Math.imul(request + 1, 0x85ebca77))
   return (h >>> 0) / 2 ** 32

@@ -1,7 +1,7 @@
 import { type Draws, draws, luck, mix } from './luck.js'
 import type { Costs, Crowd, Resource, World } from './world.js'
 
-/** A flow, as it is written down: its windows start at `row`. */
+/** A flow in the records: its windows start at `row`. */
 export interface Flow {
   readonly index: number
   readonly row: number
@@ -12,7 +12,10 @@ export interface Flow {
   readonly course: Course
 }
 
-/** Cost by window: could be served, fails whatever is let in, was served, was refused at first, found too little. */
+/**
+ * Cost by window: could be served, fails regardless of load, was served, was refused at first, found too little
+ * capacity.
+ */
 export interface Course {
   readonly asked: Float64Array
   readonly doomed: Float64Array
@@ -38,7 +41,7 @@ export interface Askers extends Client {
   readonly thinkSeconds: number
 }
 
-/** What becomes of a world's requests. */
+/** Results of a world's requests. */
 export interface Run {
   readonly windows: number
   readonly flows: readonly Flow[]
@@ -106,7 +109,7 @@ function byZipf(count: number, exponent: number): (share: number) => number {
   }
 }
 
-/** Clients in closed loops ask for the first time; others come by chance, at their crowd's rate. */
+/** Clients in closed loops ask for the first time; others arrive at random, at their crowd's rate. */
 export function planArrivals(
   askers: Askers,
   agenda: Agenda,
@@ -134,7 +137,7 @@ export function planArrivals(
   agenda.plan(from + draw.exponential(1 / perSecond), arrive)
 }
 
-/** The process a request goes to. `share` is its luck, `id` its number. */
+/** The process of a request. `share` is its random draw, `id` its number. */
 export type Place = (flow: Flow, id: number, share: number) => number
 
 export function balancerOf({ seed, processes, balancer, crowds }: World): Place {
@@ -152,7 +155,7 @@ export function balancerOf({ seed, processes, balancer, crowds }: World): Place 
   }
 }
 
-/** A cost by luck. */
+/** A cost by a random draw. */
 export function costBy({ shape, most }: Costs, share: number): number {
   return (1 - share * (1 - most ** -shape)) ** (-1 / shape)
 }
@@ -163,7 +166,7 @@ interface Item {
   readonly run: (at: number) => void
 }
 
-/** What is to happen, by time; of two things at the same time, first what was planned first. A binary heap. */
+/** Scheduled events, by time; of two at the same time, first the one scheduled first. A binary heap. */
 export class Agenda {
   readonly #heap: Item[] = []
   #planned = 0
@@ -182,7 +185,7 @@ export class Agenda {
     heap[i] = item
   }
 
-  /** Takes out the first item. */
+  /** Removes and returns the first item. */
   next(): Item | undefined {
     const heap = this.#heap
     const first = heap[0]
@@ -206,7 +209,7 @@ function isBefore(a: Item, b: Item): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }
 
-/** Cost that `resource` can serve between two times, apart from what it has in store. */
+/** Cost that `resource` can serve between two times, without its initial store. */
 export function capacityBetween(resource: Resource, from: number, to: number): number {
   let sum = 0
   let at = from
@@ -232,7 +235,10 @@ function workersOf({ workers }: { readonly workers: number }, times: number): nu
   return times === 0 ? 0 : Math.max(1, Math.round(workers * times))
 }
 
-/** What serves. `done` is called once, at once or from the agenda; `share` is the luck of the service time. */
+/**
+ * The service of a resource. `done` is called once, synchronously or from the agenda; `share` is the draw of the
+ * service time.
+ */
 export type Take = (now: number, cost: number, share: number, done: (served: boolean) => void) => void
 
 export function resourceOf(resource: Resource, agenda: Agenda): Take {
@@ -248,7 +254,7 @@ export function resourceOf(resource: Resource, agenda: Agenda): Take {
   }
 }
 
-/** A request fails if it finds the line full, or stands in it for too long. */
+/** A request fails if it finds the queue full, or waits in it for too long. */
 function poolOf(resource: Extract<Resource, { kind: 'pool' }>, agenda: Agenda): Take {
   const { meanSeconds, line: places, patience, changes } = resource
   const line: { readonly seconds: number; readonly done: (served: boolean) => void }[] = []

@@ -3,29 +3,31 @@ import { draws } from './luck.js'
 import { capacityBetween } from './population.js'
 import type { Resource } from './world.js'
 
-/** How an admitted request ended, and what it cost. */
+/** Reports the outcome of an admitted request, and its cost. */
 export type Report = (outcome: 'success' | 'failure', cost: number) => void
 
-/** What decides in one process. */
+/** The decisions of one process. */
 export interface Controller {
-  /** Where to report the outcome; or, for a refusal, the milliseconds after which to come again. */
+  /** The function that reports the outcome; or, for a refusal, the retry delay in milliseconds. */
   admit(flow: string, cost: number): Report | number
-  /** What it believes, in a word. */
+  /** Its state, in a word. */
   state?(): string
 }
 
-/** What nobody but an oracle is told: the resource, and the true time in seconds. One for each run. */
+/** Only for an oracle: the resource, and the true time in seconds. One for each run. */
 export interface Truth {
   readonly resource: Resource
   now(): number
 }
 
-/** Makes the controller of a process: by its seed, its clock in milliseconds, what flows weigh, and what is true. */
+/**
+ * Creates the controller of a process: from its seed, its clock in milliseconds, the weights of flows, and the truth.
+ */
 export type Rule = (seed: number, clock: () => number, weightOf: (flow: string) => number, truth: Truth) => Controller
 
 const nothing: Report = () => {}
 
-/** What the resource of a run can serve at once and has not been asked for, as far as its capacity tells. */
+/** Cost that the resource of a run can serve at once and that has not been admitted, by its capacity. */
 class Store {
   readonly #truth: Truth
   readonly #most: number
@@ -49,12 +51,12 @@ class Store {
   }
 }
 
-/** All processes of a run let in from one store. */
+/** All processes of a run draw from one store. */
 const stores = new WeakMap<Truth, Store>()
 
 /**
- * The rules that are compared. `placebo` refuses one request in a thousand by chance: its harm is the noise. `oracle` is
- * told what the resource can serve, and lets in just that, whoever asks: what fails all the same no rule could prevent.
+ * The compared rules. `placebo` refuses one request in a thousand at random: its harm is the noise. `oracle` knows the
+ * capacity, and admits exactly that, for any flow: no rule could prevent the remaining failures.
  */
 export const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['none', () => ({ admit: () => nothing })],

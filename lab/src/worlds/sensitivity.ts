@@ -1,6 +1,6 @@
 /**
- * How much each constant of the fair clock matters: the random worlds with half of it, and with twice as much. A constant
- * that can be halved and doubled without effect is one to do without. Writes the table to `docs`.
+ * Effect of each constant of the fair clock: the random worlds with half of it, and with twice as much. A constant that
+ * can be halved and doubled without effect should be removed. Writes the table to `docs`.
  *
  *     pnpm worlds:sensitivity [--seeds 1-60] [--only part-of-a-name]
  */
@@ -28,7 +28,7 @@ async function main(): Promise<void> {
     options: { seeds: { type: 'string', default: '1-60' }, only: { type: 'string', default: '' } },
   })
   const [first, last] = values.seeds.split('-').map(Number) as [number, number]
-  /** Beside the lab's modules: what is not bundled is found from there. */
+  /** Beside the lab's modules: modules outside the bundle are resolved from there. */
   const folder = await mkdtemp(fileURLToPath(new URL('../variant-', import.meta.url)))
   try {
     const variants = await variantsIn(folder, values.only)
@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The rule as it is, and with half and with twice each of its constants: bundled. */
+/** The rule unchanged, and with half and with twice each of its constants: bundled. */
 async function variantsIn(folder: string, only: string): Promise<(Variant & { readonly path: string })[]> {
   const variants: (Variant & { readonly path: string })[] = [{ path: join(folder, 'rules.mjs') }]
   await bundleVariant(ENTRY, [], variants[0]!.path)

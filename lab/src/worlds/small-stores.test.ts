@@ -5,10 +5,10 @@ import { RULES } from './rules.js'
 import type { World } from './world.js'
 
 const SECONDS = 120
-/** Windows of 10 s until a shortage is proved. */
+/** Windows of 10 s until a shortage is proven. */
 const PROOF = 2
 
-/** Flows that all ask alike, or two heavy ones beside others that ask for 60 % of the capacity. */
+/** Flows with equal demands, or two heavy ones beside others that ask for 60 % of the capacity. */
 function worldOf(perSecond: number, burst: number, load: number, isNoisy: boolean): World {
   const crowd = (name: string, flows: number, part: number) => {
     return { name, flows, perSecond: part * perSecond, between: [0, SECONDS] } as const

@@ -24,7 +24,7 @@ export function tryWorld(list: ListName, seed: number, rules: readonly string[])
   return { seed, families: world.families, measures: Object.fromEntries(judged) }
 }
 
-/** What is told of a rule in many worlds. */
+/** Results of a rule in many worlds. */
 export interface Summary {
   readonly worlds: number
   readonly harm: number
@@ -41,7 +41,7 @@ export interface Summary {
   readonly recovered: number
 }
 
-/** Means over the worlds that have something to measure by. */
+/** Means over the worlds that have the measure. */
 export function summaryOf(trials: readonly Trial[], rule: string): Summary {
   const column = (measure: keyof Measures): number[] =>
     trials.map(({ measures }) => measures[rule]![measure]).filter((x) => !Number.isNaN(x))
@@ -63,9 +63,9 @@ export function summaryOf(trials: readonly Trial[], rule: string): Summary {
 }
 
 /**
- * What the default rule keeps in the worlds 1 to 300. These are ratchets, a little looser than what was measured: they
- * are tightened when the rule gets better. A bound is given up only for one that stands above it: harm comes first. The
- * goal stands beside each.
+ * Guarantees of the default rule in the worlds 1 to 300. These are ratchets, a little looser than the measurements:
+ * they are tightened when the rule gets better. A bound is given up only for one that stands above it: harm comes
+ * first. The goal stands beside each.
  */
 export const BOUNDS: readonly (readonly [keyof Summary, 'at most' | 'at least', number])[] = [
   ['harm', 'at most', 0.008], // goal 0.01
@@ -78,7 +78,7 @@ export const BOUNDS: readonly (readonly [keyof Summary, 'at most' | 'at least', 
   ['failed', 'at most', 0.148], // goal 0.10
 ]
 
-/** A line for each bound that was missed; a measure that is not there keeps none. */
+/** A line for each missed bound; a missing measure misses none. */
 export function missed(summary: Summary, bounds: typeof BOUNDS = BOUNDS): string[] {
   return bounds
     .filter(([name, side, bound]) => !(side === 'at most' ? summary[name] <= bound : summary[name] >= bound))

@@ -1,18 +1,18 @@
 import { type Draft, FAMILY_LISTS, type Family, type FamilyList, MOST_ATTEMPTS } from './families.js'
 import { type Draws, draws } from './luck.js'
 
-/** How long a world lasts, in seconds. */
+/** Length of a world, in seconds. */
 const SHORTEST = 90
 const LONGEST = 600
 
-/** Pareto's distribution from 1 to `most`. `known`: told to the rule beforehand. */
+/** Pareto's distribution from 1 to `most`. `known`: the rule knows costs in advance. */
 export interface Costs {
   readonly shape: number
   readonly most: number
   readonly known: boolean
 }
 
-/** What clients do after a refusal or a failure: ask again at once, later each time, or when they were told. */
+/** A client's reaction to a refusal or a failure: retries immediately, with growing delays, or when told. */
 interface Retry {
   readonly kind: 'now' | 'backoff' | 'after'
   readonly tries: number
@@ -25,13 +25,13 @@ export interface CrowdTraits {
   zipf?: number
   weights?: readonly number[]
   retry?: Retry
-  /** Clients of each flow, that ask again when they have had an answer. */
+  /** Clients of each flow, which send their next request after an answer. */
   clients?: number
   /** On and off for this many seconds. */
   bursts?: { readonly on: number; readonly off: number }
-  /** Share of the requests that fail, however little is let in. */
+  /** Share of the requests that fail regardless of load. */
   fails?: number
-  /** Owns nothing here, and is not judged. */
+  /** Is entitled to nothing here, and is not judged. */
   stranger?: boolean
   /** Requests of the crowd after which all its names are new. */
   renamedAfter?: number
@@ -43,14 +43,14 @@ export interface Crowd extends CrowdTraits {
   readonly between: readonly [number, number]
 }
 
-/** The capacity from a time on, in seconds, relative to what it was at first. */
+/** The capacity from a time on, in seconds, relative to its initial value. */
 export interface Change {
   readonly at: number
   readonly times: number
 }
 
 interface Supply {
-  /** Answers come up to this many seconds late. */
+  /** Answers arrive up to this many seconds late. */
   readonly late: number
   readonly changes: readonly Change[]
 }
@@ -62,7 +62,7 @@ interface BucketResource extends Supply {
   readonly burst: number
 }
 
-/** Workers with a line before them, in which nobody stays longer than `patience` seconds. */
+/** Workers with a queue, in which requests wait for at most `patience` seconds. */
 interface PoolResource extends Supply {
   readonly kind: 'pool'
   readonly workers: number
@@ -97,7 +97,7 @@ export interface Restart {
   readonly process: number
 }
 
-/** Plain data. Times in seconds. The processes stand before the one resource, each with a rule of its own. */
+/** Plain data. Times in seconds. The processes stand before the one resource, each with its own rule. */
 export interface World {
   readonly seed: number
   readonly families: readonly string[]
@@ -107,11 +107,11 @@ export interface World {
   readonly resource: Resource
   readonly crowds: readonly Crowd[]
   readonly costs: Costs | null
-  /** Requests that fail in some time whatever is let in. */
+  /** Requests that fail for some time regardless of load. */
   readonly unrelated: Unrelated | null
-  /** Share of outcomes that the rule never hears of, and how late it hears of the others at most. */
+  /** Share of outcomes that are not reported to the rule, and the largest delay of the others. */
   readonly reports: Readonly<Reports>
-  /** When all trouble is over; `null` if it stays. */
+  /** End of all trouble; `null` if it stays. */
   readonly endsAt: number | null
   readonly jumps: readonly Jump[]
   readonly restarts: readonly Restart[]
@@ -164,7 +164,7 @@ function ordinary(draw: Draws): Draft {
   }
 }
 
-/** Turns parts into rates and seconds, and keeps the world short enough to run. */
+/** Converts parts into rates and seconds, and keeps the world short enough to run. */
 function finished(draft: Draft, draw: Draws): Omit<World, 'seed' | 'families'> {
   const { processes, balancer, costs, unrelated, reports } = draft
   const meanCost = costs ? meanOf(costs) : 1
@@ -172,7 +172,7 @@ function finished(draft: Draft, draw: Draws): Omit<World, 'seed' | 'families'> {
   const capacity = Math.min(draft.capacity, (draft.attempts * meanCost) / SHORTEST / attempts)
   const most = (draft.attempts * meanCost) / (capacity * attempts)
   const seconds = 10 * Math.floor(Math.min(most, draw.log(SHORTEST, draft.longest + 1)) / 10)
-  // What the first crowd asks does not end. If that is nearly all there is, nor does the trouble.
+  // The first crowd's demand does not end. If it is nearly the whole capacity, the trouble does not end either.
   const ends = draft.crowds[0].load > 0.85 ? null : draft.ends
   const until = (ends ?? 1) * seconds
   const inSeconds = <T extends { readonly at: number }>(list: readonly T[]): readonly T[] =>

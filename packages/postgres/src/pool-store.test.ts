@@ -116,7 +116,7 @@ describe('the store in Postgres', () => {
     const tenants = Array.from({ length: 64 }, (_, at) => ({ tenant: `t${at}`, weight: 1, used: 0, rate: 1, ask: 0 }))
     const { win } = await store.lease(firstCall({ pool, tenants }))
     expect(await count()).toEqual([1, 64])
-    // Those of the last window are still looked at.
+    // The tenants of the last window are still read.
     for (let now = win; now <= win + 1; ) now = (await store.lease(firstCall({ pool, tenants: [], need: 0 }))).win
     expect(await count()).toEqual([1, 0])
   })

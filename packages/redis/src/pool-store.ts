@@ -26,10 +26,9 @@ export interface RedisPoolStoreOptions {
 /**
  * Pools in Redis, for a fleet: three keys per pool, one script call per lease, by Redis's own clock.
  *
- * The keys are `<prefix>:pool:{<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows. They
- * lie on one node of a cluster, and expire by themselves. Needs Redis 5 or later, or Valkey. A lease costs Redis
- * O(members), O(members of a tenant) for each of at most 64 tenants that are reported, and sums of all others, some
- * hundreds.
+ * The keys are `<prefix>:pool:{<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows.
+ * They are on one node of a cluster, and expire automatically. Needs Redis 5 or later, or Valkey. A lease costs Redis
+ * O(members), O(members of a tenant) for each of at most 64 reported tenants, and some hundreds of sums for all others.
  *
  * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
  * deadline; the caller does.
@@ -50,7 +49,7 @@ export class RedisPoolStore implements PoolStore {
     this.#prefix = prefix
   }
 
-  /** The key of a pool; those of its tenants begin with it. */
+  /** The key of a pool; the keys of its tenants have it as their prefix. */
   keyOf(name: string, windowMs: number): string {
     return `${this.#prefix}:pool:{${name}}:${windowMs}`
   }

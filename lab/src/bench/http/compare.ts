@@ -3,36 +3,36 @@ import { type Load, load } from './load.js'
 import { pin } from './processor.js'
 import { ServerProcess } from './server-process.js'
 
-/** Requests to one server before it is the next one's turn. */
+/** Consecutive requests to one server. */
 export const SLICE = 2_500
-/** Processes that serve each mode: how the compiler happens to lay one out is worth something, too. */
+/** Processes per mode, because the layout of compiled code differs between processes and affects the cost. */
 export const PROCESSES = 3
 /**
- * Requests to each route before anything is measured. Servers run for days, and what the compiler's threads do counts
- * as their time: code of many small functions, as Nest's interceptors are, is not settled before some 30,000 requests.
+ * Requests to each route before the measurement. Servers run for days, and the work of the compiler's threads counts as
+ * their time: code of many small functions, such as Nest's interceptors, needs some 30,000 requests to settle.
  */
 export const WARM_UP = 40_000
-/** To each route before each pair of slices, not counted: a process that was idle has lost its caches to others. */
+/** Uncounted requests to each route before each pair of slices: an idle process has lost its cache lines. */
 const WAKE_UP = 500
 const MIN_ROUNDS = 5
 
-/** What one mode cost; all are medians of the quieter rounds, CPU times per request and in microseconds. */
+/** Cost of one mode; all are medians of the quieter rounds, CPU times per request and in microseconds. */
 export interface Cost {
   mode: string
   cpuUs: number
   aboveBareUs: number
-  /** Of the cheapest and of the dearest of its processes, above the bare routes that they serve as well. */
+  /** Of the cheapest and of the most expensive of its processes, above the bare routes that they also serve. */
   rangeUs: readonly [least: number, most: number]
-  /** The bare server's time as a share of this mode's: how much of the server's capacity is left. */
+  /** The bare server's time as a share of this mode's: the part of the server's capacity that is left. */
   bareShare: number
   /** Requests per second as a share of the bare server's, in the same rounds. */
   rateShare: number
-  /** Of the times that requests took, in milliseconds: the median of the slices' own. */
+  /** p99 of request durations, in milliseconds: the median over the slices. */
   p99Ms: number
   refused: number
 }
 
-/** What was seen of a slice; NaN where requests were refused. */
+/** Measurement of a slice; NaN if requests were refused. */
 interface Slice extends Load {
   /** CPU per request, in microseconds. */
   readonly cpuUs: number
@@ -44,7 +44,7 @@ interface Pair {
   readonly own: Slice
 }
 
-/** What was seen of one process. */
+/** Measurements of one process. */
 interface Tally {
   readonly mode: string
   readonly server: ServerProcess
@@ -54,17 +54,16 @@ interface Tally {
 export interface Comparison {
   costs: readonly Cost[]
   rounds: number
-  /** How many processors everything else on this machine kept busy meanwhile. */
+  /** Number of processors that other processes kept busy meanwhile. */
   others: number
-  /** Servers were kept on one processor, and their load on another. */
+  /** The servers were pinned to one processor, and their load to another. */
   pinned: boolean
 }
 
 /**
  * Runs all modes of a framework at once, each in some processes of its own, and loads them in turn, slice by slice,
- * round after round for about `seconds` once all are warm, so that whatever else the machine does meets all of them
- * alike. Each process serves a bare route as well, and that is what its mode is compared with: both run the same
- * compiled framework.
+ * round after round for about `seconds` once all are warm, so that other load on the machine affects all of them alike.
+ * Each process also serves a bare route, with which its mode is compared: both run the same compiled framework.
  */
 export async function compare(
   node: string,
@@ -97,7 +96,7 @@ export async function compare(
   return { costs, rounds: tallies[0]!.rounds.length, others, pinned }
 }
 
-/** Has the compiler done with the servers. Both routes in turn, so that it sees both. */
+/** Lets the compiler finish with the servers. Both routes in turn, so that it sees both. */
 async function warmUp(tallies: readonly Tally[]): Promise<void> {
   for (const { server } of tallies)
     for (let sent = 0; sent < WARM_UP; sent += SLICE) {
@@ -106,7 +105,7 @@ async function warmUp(tallies: readonly Tally[]): Promise<void> {
     }
 }
 
-/** Loads the servers in turn until `untilMs`, and adds to their tallies what each slice cost. */
+/** Loads the servers in turn until `untilMs`, and adds the cost of each slice to their tallies. */
 async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<void> {
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
     for (const { server, rounds } of tallies) {
@@ -125,8 +124,8 @@ async function slice(server: ServerProcess, port: number): Promise<Slice> {
 }
 
 /**
- * Which rounds cost all servers together least: half of them. A virtual machine has slow spells, which come from its
- * neighbours on the host; they meet all modes, but most what needs caches most.
+ * The half of the rounds with the least cost of all servers together. A virtual machine has slow periods, caused by its
+ * neighbours on the host; they affect all modes, but most those that need caches most.
  */
 function quieterHalf(tallies: readonly Tally[]): readonly number[] {
   const totals = tallies[0]!.rounds.map((_, round) => sum(tallies.map(({ rounds }) => slicesUs(rounds[round]!))))
@@ -136,7 +135,7 @@ function quieterHalf(tallies: readonly Tally[]): readonly number[] {
 
 const slicesUs = ({ bare, own }: Pair): number => bare.cpuUs + (own.cpuUs || 0)
 
-/** What the processes of one mode say of it, in the rounds `chosen`. */
+/** Cost of one mode by its processes, in the rounds `chosen`. */
 function costOf(mode: string, tallies: readonly Tally[], chosen: readonly number[]): Cost {
   const pairsOf = ({ rounds }: Tally): Pair[] => chosen.map((round) => rounds[round]!)
   const pairs = tallies.flatMap(pairsOf)
@@ -167,7 +166,7 @@ async function otherWork(tallies: readonly Tally[]): Promise<() => Promise<numbe
   }
 }
 
-/** Time that all processors together have worked since the machine started. */
+/** Busy time of all processors together since the machine started. */
 function busyMs(): number {
   return cpus().reduce((total, { times }) => total + times.user + times.nice + times.sys + times.irq, 0)
 }

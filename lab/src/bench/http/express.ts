@@ -32,7 +32,7 @@ const modes: Record<string, (app: Express) => void> = {
   'overload-protection': (app) => app.use(overloadProtection('express', { production: true })),
 }
 
-/** The middleware that its documentation shows; `told` sees what is left. */
+/** The middleware in the documentation; `told` receives the remaining points. */
 function consume(
   app: Express,
   keyOf: (req: express.Request) => string,
@@ -50,7 +50,7 @@ function consume(
   })
 }
 
-/** The headers that its documentation says one may want to set. */
+/** The headers that its documentation suggests. */
 function tell(res: express.Response, { msBeforeNext, remainingPoints }: RateLimiterRes): void {
   res.set({
     'Retry-After': `${msBeforeNext / 1000}`,
@@ -65,10 +65,10 @@ export const framework: Framework = {
   title: 'Express',
   goalUs: 3,
   about:
-    'rate-limiter-flexible counts what arrives and hears of no end; the middleware that it documents sets no headers, ' +
-    'and the four that it says one may want are a row of their own. express-rate-limit sets headers in all rows. ' +
-    'Fairlead counts what runs until its response has closed, learns from the outcome, watches memory and the event ' +
-    'loop, and sets no headers on what it admits without a budget.',
+    'rate-limiter-flexible counts arrivals and observes no ends; the middleware in its documentation sets no headers, ' +
+    'and a separate row has the four headers that it suggests. express-rate-limit sets headers in all rows. Fairlead ' +
+    'counts requests in flight until the response has closed, learns from the outcome, watches memory and the event ' +
+    'loop, and sets no headers on requests that it admits without a budget.',
   modes: Object.keys(modes),
   serve(mode) {
     const app = express()

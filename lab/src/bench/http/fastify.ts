@@ -5,7 +5,7 @@ import { type FastifyInstance, fastify } from 'fastify'
 import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
 const RATE = { max: NEVER_REACHED, timeWindow: 60_000 }
-/** Sampled and compared, and never reached. */
+/** Sampled and compared, but never reached. */
 const PRESSURE = { maxEventLoopDelay: 60_000, maxHeapUsedBytes: 2 ** 40, maxRssBytes: 2 ** 40 }
 
 const modes: Record<string, (app: FastifyInstance) => Promise<unknown>> = {

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** The request header that names the flow where a mode takes a function for it. */
+/** The request header that names the flow in modes that take a function for it. */
 export const FLOW_HEADER = 'x-api-key'
 /** More requests a minute than the bench can send: no limiter ever refuses. */
 export const NEVER_REACHED = 1_000_000_000
@@ -9,17 +9,19 @@ export const NEVER_REACHED = 1_000_000_000
 /** One framework, with each of the middlewares that are compared in front of the same small route. */
 export interface Framework {
   title: string
-  /** What the default middleware may cost above the bare server on Node 24: CPU per request, in microseconds. */
+  /**
+   * Upper bound for the default middleware's CPU time above the bare server on Node 24, in microseconds per request.
+   */
   goalUs: number
-  /** What the modes do and do not do, where that is not the same for all. */
+  /** Differences between the modes. */
   about?: string
-  /** What may stand in front of the route; the first is nothing. */
+  /** Names of what is in front of the route; the first is nothing. */
   modes: readonly string[]
-  /** Serves `GET /` behind that mode on a free port of the loopback; gives the port. */
+  /** Serves `GET /` behind that mode on a free port of the loopback; returns the port. */
   serve(mode: string): Promise<number>
 }
 
-/** Chance that never sheds: a busy machine makes event loops late, and refusals are not what the bench measures. */
+/** A random number that never sheds: a busy machine makes event loops late, and refusals are not measured here. */
 export const lucky = (): number => 0.999_999 + Math.random() / 10_000_000
 
 const servers = new Map<number, Server>()

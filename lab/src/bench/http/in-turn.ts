@@ -1,12 +1,12 @@
 /**
- * What the middleware costs where the machine is not ours alone: one process serves all modes of a framework, and slices
- * of a few milliseconds go to each in turn, over connections that have no network. A slice that nobody interrupted is
- * among the quickest, so the tenth percentile tells of those, and what differs between modes is theirs.
+ * Cost of the middleware on a machine that is shared with other load: one process serves all modes of a framework, and
+ * slices of a few milliseconds go to each in turn, over connections without a network. A slice without interruption is
+ * among the quickest, so the tenth percentile consists of those, and differences between modes are their own.
  *
  *     pnpm bench:http:in-turn [--framework koa] [--seconds 30] [--save]
  *
- * One process for each framework, on Node 24. Beside the default middleware stand the least that anything can do which
- * is to hear the end of a request, and the cheapest limiter. `--save` writes the results to `docs/benchmarks.md`.
+ * One process for each framework, on Node 24. Beside the default middleware are the cheapest middleware that observes
+ * the end of a request, and the cheapest limiter. `--save` writes the results to `docs/benchmarks.md`.
  */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ import { type Framework, serverOf } from './framework.js'
 import { CONNECTIONS, FLOWS, REQUESTS } from './load.js'
 
 const FRAMEWORKS = ['express', 'fastify', 'koa', 'hono', 'nest-express', 'nest-fastify']
-/** The least that hears of ends, by its name among the modes. */
+/** The cheapest modes that observe ends, by name. */
 const FLOORS = ['counts close', 'empty interceptor']
 const OURS = 'fairlead, default'
 /** Limiters that keep counts for each key. */
@@ -30,13 +30,13 @@ const ROUNDS = 5
 const WARM_UP_ROUNDS = 2_000
 const QUIET = 0.1
 
-/** What one mode took, in microseconds a request. */
+/** Cost of one mode, in microseconds per request. */
 interface Told {
   readonly mode: string
   readonly us: number
 }
 
-/** A connection without a network: what is pushed has come, and what is written has gone. */
+/** A connection without a network: pushed data has arrived, and written data has been sent. */
 class Connection extends Duplex {
   readonly remoteAddress = '127.0.0.1'
   readonly bytesRead = 0
@@ -69,7 +69,7 @@ class Connection extends Duplex {
   }
 }
 
-/** A mode of the framework, with connections that stay. */
+/** A mode of the framework, with persistent connections. */
 class Course {
   readonly mode: string
   readonly #connections: readonly Connection[]
@@ -94,12 +94,12 @@ class Course {
       this.#left = CONNECTIONS
       for (const connection of this.#connections) connection.push(REQUESTS[this.#next++ % REQUESTS.length]!)
     })
-    // What responses do after their last byte is part of them.
+    // Work that responses do after their last byte belongs to them.
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
   async slice(): Promise<void> {
-    // Whoever comes after others finds caches and predictors full of theirs.
+    // The first round after other modes finds caches and branch predictors filled by them.
     await this.round()
     const startMs = performance.now()
     for (let i = 0; i < ROUNDS; i++) await this.round()
@@ -161,12 +161,12 @@ await publish(
     file: 'bench-http-in-turn',
     title: 'A request, in one process',
     about: [
-      `The small JSON route once more, ${FLOWS.toLocaleString('en')} flows, with one process for each framework, which ` +
-        `serves all modes over ${CONNECTIONS} connections that have no network, in turn, in slices of ` +
-        `${ROUNDS * CONNECTIONS} requests. A slice that nobody interrupted is among the quickest: these are tenth ` +
-        'percentiles, and hold on a machine that does other work as well. The least is what it takes to hear the end ' +
+      `The small JSON route again, ${FLOWS.toLocaleString('en')} flows, with one process for each framework, which serves ` +
+        `all modes over ${CONNECTIONS} connections without a network, in turn, in slices of ` +
+        `${ROUNDS * CONNECTIONS} requests. A slice without interruption is among the quickest: these are tenth ` +
+        'percentiles, and hold on a machine that does other work as well. The least is the cost of observing the end ' +
         'of each request: a listener and a set; in Nest an interceptor that does nothing. The limiter is the cheapest ' +
-        "one of the framework's tables above that counts by key; it hears of no end.",
+        "one by key in the framework's tables above; it observes no ends.",
     ],
     tables: [
       {

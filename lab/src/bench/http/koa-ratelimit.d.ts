@@ -1,4 +1,4 @@
-// The package has no types of its own; this is what the bench uses of it.
+// The package has no types of its own; these cover what the benchmark uses.
 declare module 'koa-ratelimit' {
   import type { Context, Middleware } from 'koa'
 

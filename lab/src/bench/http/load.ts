@@ -10,22 +10,22 @@ export const REQUESTS: readonly string[] = Array.from(
   (_, flow) => `GET / HTTP/1.1\r\nHost: localhost\r\n${FLOW_HEADER}: tenant-${flow}\r\n\r\n`,
 )
 
-/** How a number of requests went. */
+/** Result of a number of requests. */
 export interface Load {
   readonly refused: number
   /** From the first request to the last answer. */
   readonly ms: number
-  /** Of the times that requests took, seen from here. */
+  /** p99 of request durations, measured at the client. */
   readonly p99Ms: number
 }
 
 /**
- * Sends `requests` over keep-alive connections, each waiting for its answer before it asks again, the flows in turn.
- * Never sleeps meanwhile: who writes to a sleeping process pays for waking it up, and a
- * slower server would find us asleep more often, so that a microsecond more would count as several.
+ * Sends `requests` over keep-alive connections, each waiting for its answer before it sends the next, the flows in
+ * turn. Never sleeps meanwhile: a write to a sleeping process pays for waking it up, and a slower server would find
+ * this one asleep more often, so that one more microsecond would count as several.
  */
 export function load(port: number, requests: number): Promise<Load> {
-  // Two readings of the clock for each request, on this side: the server's processor is another.
+  // Two clock readings for each request, on this side: the server has a processor of its own.
   const times = new Float64Array(requests)
   const startMs = performance.now()
   let sent = 0
@@ -49,7 +49,7 @@ export function load(port: number, requests: number): Promise<Load> {
       socket.on('error', reject)
       socket.on('connect', ask)
       socket.on('data', (text: string) => {
-        // All servers send their small answer at once; else this would count its parts.
+        // All servers send their small answer in one piece; otherwise this would count its parts.
         if (!text.startsWith('HTTP/1.1 ')) reject(new Error(`An answer in parts: ${text}`))
         if (!text.startsWith('HTTP/1.1 200')) refused++
         times[received++] = performance.now() - askedMs

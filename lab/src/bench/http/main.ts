@@ -1,13 +1,13 @@
 /**
- * What the middleware costs: CPU time of the server per request, beside a bare server, one that does the least a
- * middleware can do, and the framework's best-known limiters, set up as their documentation says.
+ * Cost of the middleware: CPU time of the server per request, beside a bare server, the cheapest possible middleware,
+ * and the framework's best-known limiters, set up as in their documentation.
  *
  *     pnpm bench:http [--framework koa] [--mode header] [--node <path> | --all-nodes] [--seconds 120] [--save]
  *
- * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
- * `--all-nodes` adds the one that runs this. `--mode` leaves out what has none of these words in its name. `--seconds`
- * is the time for each table, beside a minute or two until its servers are warm. Slices with refusals do not count.
- * `--save` writes the results to `docs/benchmarks.md`.
+ * Servers run on Node 24, because the frameworks are fast there and the cost of the middleware is visible; `--node`
+ * names another, `--all-nodes` adds the one that runs this. `--mode` selects the modes with one of these words in their
+ * name. `--seconds` is the time for each table, beside a minute or two until its servers are warm. Slices with refusals
+ * do not count. `--save` writes the results to `docs/benchmarks.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'

@@ -21,7 +21,7 @@ class Hello {
     return { hello: 'world' }
   }
 }
-// Decorators by hand: their syntax would need a compiler option that the rest of the lab has no use for.
+// Decorators by hand: their syntax would need a compiler option that the rest of the lab does not use.
 Controller()(Hello)
 Get()(Hello.prototype, 'get', Object.getOwnPropertyDescriptor(Hello.prototype, 'get')!)
 
@@ -54,8 +54,8 @@ const modes: Record<string, () => ModuleMetadata> = {
 }
 
 /**
- * A window of a second: it keeps a timer for each hit until the window is over, and those of a minute's hits would run
- * while others are measured.
+ * A window of a second: the throttler keeps a timer for each hit until the window is over, and those of a minute's hits
+ * would run while other modes are measured.
  */
 function throttled(getTracker?: ThrottlerGetTrackerFunction): ModuleMetadata {
   const throttlers = [{ ttl: 1_000, limit: NEVER_REACHED }]
@@ -65,15 +65,15 @@ function throttled(getTracker?: ThrottlerGetTrackerFunction): ModuleMetadata {
   }
 }
 
-/** Nest 12 on the platform that the adapter is for. */
+/** Nest 12 on the platform of the adapter. */
 export function nestOn(title: string, adapter: () => AbstractHttpAdapter): Framework {
   return {
     title,
     goalUs: 12,
     about:
-      'Fairlead admits in an interceptor, because only there a permit can be kept until its handler has settled. Its ' +
+      'Fairlead admits in an interceptor, because only there a permit can be held until the handler has settled. Its ' +
       'guard alone sees no handler settle, so permits end with their responses, as under Express. ThrottlerGuard ' +
-      'counts what arrives, in a window of a second here, hears of no end, and sets headers.',
+      'counts arrivals, in a window of a second here, observes no ends, and sets headers.',
     modes: Object.keys(modes),
     async serve(mode) {
       class App {}

@@ -15,9 +15,9 @@ const HEAD = [
   'requests/s ÷ bare',
   'p99 ms',
 ]
-/** Modes that are no peers of ours: those that limit nothing, and our own. */
+/** Modes that are not peers: those that limit nothing, and Fairlead's. */
 const NO_LIMITER = /^(bare|counts|empty|fairlead)/
-/** Processes of one mode differ by this much, in microseconds. */
+/** Processes of one mode differ by up to this, in microseconds. */
 const ALIKE_US = 1
 
 /** The chapter of one framework. `name` is its file. */
@@ -30,14 +30,14 @@ export function sectionOf(name: string, framework: Framework, comparison: Compar
       `One small JSON route; ${CONNECTIONS} connections, ${FLOWS.toLocaleString('en')} flows, nothing refused. CPU ` +
         `time of the server per request, medians of the quieter half of ${rounds} rounds with a slice of ` +
         `${SLICE.toLocaleString('en')} requests to each of ${PROCESSES} processes per mode, in turn, and as many to a ` +
-        'bare route that each of them serves as well, with which its mode is compared, ' +
-        `after ${WARM_UP.toLocaleString('en')} to each that are not measured; ` +
-        `${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; everything else on ` +
+        'bare route that each of them also serves, with which its mode is compared, ' +
+        `after ${WARM_UP.toLocaleString('en')} unmeasured ones to each; ` +
+        `${pinned ? 'servers and load on a processor each' : 'on any free processor'}; everything else on ` +
         `this machine kept ${others.toFixed(2)} processors busy, at a load average of ${loadavg()[1]!.toFixed(0)} over ` +
         'five minutes. The quieter rounds are those that cost all servers ' +
         'together least: neighbours on the host slow them all. Limiters are set up as their documentation says, ' +
-        'with a limit that nobody reaches; by address all of the load is one key, by header each flow is its own. ' +
-        'Requests per second and p99 are as the load sees them, which asks again as soon as it is answered.',
+        'with a limit that is never reached; by address all of the load is one key, by header each flow has its own. ' +
+        'Requests per second and p99 are measured by the load generator, which sends the next request after each answer.',
       ...(framework.about === undefined ? [] : [framework.about]),
     ],
     tables: [{ title: 'Cost of a request', head: HEAD, rows: costs.map((cost) => row(cost, framework)) }],
@@ -54,12 +54,12 @@ function row(
   return [mode, cpuUs.toFixed(1), aboveBareUs.toFixed(1), range, mode === OURS ? `${goalUs}` : '', ...shares]
 }
 
-/** Limiters that cost less than ours, and our own goal, if we are behind. */
+/** Limiters that cost less than Fairlead's, and our own goal if it is missed. */
 function behind({ goalUs }: Framework, costs: readonly Cost[]): string[] {
   const ours = costs.find(({ mode }) => mode === OURS)
   if (ours === undefined) return []
   const ourUs = ours.aboveBareUs.toFixed(1)
-  const goal = ours.aboveBareUs > goalUs ? [`Behind our goal: ${ourUs} µs, where at most ${goalUs} are wanted.`] : []
+  const goal = ours.aboveBareUs > goalUs ? [`Behind our goal: ${ourUs} µs instead of at most ${goalUs}.`] : []
   const peers = costs.filter(({ mode }) => !NO_LIMITER.test(mode))
   return [
     ...goal,

@@ -1,6 +1,6 @@
 /**
- * The process of one server: started with a framework's file and a mode, it serves the route behind nothing and behind
- * that mode, tells both ports, and its CPU when asked.
+ * The process of one server: started with a framework's file and a mode, it serves the bare route and the route behind
+ * that mode, reports both ports, and its CPU time on request.
  */
 import type { Framework } from './framework.js'
 
@@ -9,7 +9,7 @@ export interface Usage {
   cpuUs: number
 }
 
-/** Where the routes are. */
+/** The ports of the routes. */
 export interface Ports {
   barePort: number
   port: number

@@ -8,7 +8,7 @@ const SERVE = fileURLToPath(new URL('./serve.js', import.meta.url))
 
 /** A server in a process of its own, so that its CPU time is its own. */
 export class ServerProcess {
-  /** Of the route behind nothing. */
+  /** Of the bare route. */
   readonly barePort: number
   /** Of the route behind the mode. */
   readonly port: number

@@ -1,16 +1,16 @@
 import type { Party } from './limiters.js'
 
-/** A figure of which less is better. */
+/** A figure for which less is better. */
 interface Measured {
   readonly name: string
   readonly by: Party
   readonly value: number
 }
 
-/** What is within this factor is called equal: runs differ by more. */
+/** Figures within this factor count as equal: runs differ by more. */
 const ALIKE = 1.1
 
-/** A sentence for each that needs less than the first of ours, with how much of it; none where nobody does. */
+/** A sentence for each figure that is less than Fairlead's first one, with the ratio; empty if there is none. */
 export function behind(what: string, measured: readonly Measured[]): string[] {
   const own = measured.find(({ by }) => by === 'ours')
   if (own === undefined) return []

@@ -7,14 +7,14 @@ import type { Section } from '../report/section.js'
 const TENANTS = [8, 1_000, 10_000, 100_000]
 const TENANTS_OF_HIERARCHIES = [1_000, 100_000]
 const WINDOW_MS = 60_000
-/** What a tenant may use up, in units of 1: more than a measurement asks for. */
+/** Budget of a tenant, in units of 1: more than a measurement uses. */
 const SHARE = 2 ** 30
-/** One more tenant, in no organisation, that leaves nearly nothing to those who come late. */
+/** One more tenant, in no organisation, that leaves nearly nothing to late tenants. */
 const EARLY_BIRD = 'early bird'
 
 /**
- * What a check of weighted fair escrow costs, beside so many active tenants, which ask in a random order; flat, and in
- * a hierarchy of three levels: organisations, teams, tenants, about as many of each in the one above.
+ * Cost of a check of weighted fair escrow, for several numbers of active tenants, which ask in a random order; flat,
+ * and in a hierarchy of three levels: organisations, teams, tenants, with about the same number of children in each.
  */
 export async function escrow(): Promise<Section> {
   const flat: string[][] = []
@@ -25,11 +25,11 @@ export async function escrow(): Promise<Section> {
     file: 'bench-escrow',
     title: 'A check of escrow',
     about: [
-      'Weighted fair escrow, beside so many active tenants of weights 1 to 4, which ask in a random order. *Within*: the ' +
-        'guarantee covers the cost; *borrowed*: half of the tenants have used theirs up, and take what the silent other ' +
-        'half has let pass; *refused*: the same, but what the others leave is kept for them, and all who are refused ' +
-        'wait; *becoming active*: one tenant more for each twenty, or eight; *little left*: the same, when all ' +
-        'guarantees have to sink for each of them. Medians.',
+      'Weighted fair escrow, by the number of active tenants, of weights 1 to 4, which ask in a random order. *Within*: ' +
+        'the guarantee covers the cost; *borrowed*: half of the tenants have used their guarantees, and borrow from ' +
+        'the idle other half; *refused*: the same, but the unused guarantees stay reserved, and all refused tenants ' +
+        'wait; *becoming active*: one new tenant for each twenty, or eight; *little left*: the same, when all ' +
+        'guarantees have to shrink for each of them. Medians.',
     ],
     tables: [
       { id: 'checks', title: 'ns per check', head: HEAD, rows: flat },
@@ -50,7 +50,7 @@ type Form = 'flat' | 'hierarchy'
 
 const weightOf = (tenant: string): number => 1 + (tenant.charCodeAt(0) % 4)
 
-/** Tenants dealt out to teams, and teams to organisations. */
+/** Tenants are distributed over teams, and teams over organisations. */
 function treeOf(tenants: readonly string[]): HierarchyNode {
   const side = Math.round(Math.cbrt(tenants.length))
   const teams = Array.from({ length: side ** 2 }, () => [] as HierarchyNode[])
@@ -65,7 +65,7 @@ function treeOf(tenants: readonly string[]): HierarchyNode {
   return { name: 'all', children: [...organisations, { name: EARLY_BIRD }] }
 }
 
-/** An escrow in which `names` will be active; those that are `coming` belong to it, too. */
+/** An escrow in which `names` will be active; those that are `coming` also belong to it. */
 function escrowOf(form: Form, names: readonly string[], coming: readonly string[], reserve: Reserve) {
   const clock = manualClock()
   const limit = names.length * SHARE
@@ -77,10 +77,10 @@ function escrowOf(form: Form, names: readonly string[], coming: readonly string[
   return { clock, limit, escrow }
 }
 
-/** An escrow in which the first half has used its guarantee up, and the rest has fallen silent. */
+/** An escrow in which the first half has used its guarantee, and the rest has become idle. */
 function halfSpent(form: Form, names: readonly string[], reserve: Reserve) {
   const { clock, escrow } = escrowOf(form, names, [], reserve)
-  // In another order than that in which they will ask.
+  // In another order than the measured calls.
   for (const name of names.toSorted()) escrow.check(name, 1)
   const asking = names.slice(0, names.length / 2)
   for (const name of asking) {
@@ -106,7 +106,7 @@ async function halfAsks(form: Form, names: readonly string[], reserve: Reserve, 
   return ns
 }
 
-/** The median of some windows: ns per newcomer, of as many as one for each twenty tenants (at least 8). */
+/** The median of some windows: ns per newcomer, for one newcomer per twenty tenants (at least 8). */
 function newcomers(form: Form, names: readonly string[], late: boolean): number {
   const count = Math.max(8, names.length / 20)
   const coming = flowNames(names.length + count).slice(names.length)
@@ -116,9 +116,9 @@ function newcomers(form: Form, names: readonly string[], late: boolean): number 
   const windows = Math.max(7, 40_000 / names.length)
   clock.advance(WINDOW_MS / 4)
   for (let window = 0; window < windows; window++) {
-    // A window in which nobody asks forgets who asked in the last one.
+    // After a window without calls, the tenants of the one before are forgotten.
     clock.advance((WINDOW_MS * 7) / 4)
-    // It takes all but a millionth: what is left is less than what those who come would be due.
+    // Takes all but a millionth, which is less than the share of the newcomers.
     if (late) escrow.check(EARLY_BIRD, limit * (1 - 1e-6))
     for (const name of order) escrow.check(name, 1)
     clock.advance(WINDOW_MS / 4)

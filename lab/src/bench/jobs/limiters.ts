@@ -6,20 +6,20 @@ import { MemoryStore as HonoStore } from 'hono-rate-limiter'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { NEVER_REACHED } from '../http/framework.js'
 
-/** Fairlead, a library that it is held against, or the least that anything of the kind costs. */
+/** Fairlead, a library that it is compared with, or the lower bound of the cost. */
 export type Party = 'ours' | 'peer' | 'floor'
 
 /** Decides whether a request of a flow may run. */
 export interface Limiter {
   readonly name: string
   readonly by: Party
-  /** Makes one that never refuses; what it gives answers once per call, perhaps by a promise. */
+  /** Makes one that never refuses; the function that it returns answers each call, perhaps by a promise. */
   make(): (flow: string) => unknown
 }
 
 const WINDOW_MS = 60_000
 
-/** Everything that decides per key, in the order of the table; the first of ours is what others are compared with. */
+/** All limiters per key, in the order of the table; the others are compared with the first of ours. */
 export const LIMITERS: readonly Limiter[] = [
   { name: 'Fairlead: gate with FAIR, admit and finish', by: 'ours', make: () => admitAndFinish(createGate()) },
   {

@@ -8,14 +8,14 @@ import { LIMITERS, type Party } from './limiters.js'
 const PROCESS = fileURLToPath(new URL('../memory-process.js', import.meta.url))
 const FLOWS = 1_000_000
 
-/** What a limiter holds, in bytes. */
+/** Memory of a limiter, in bytes. */
 export interface Held {
   /** Before it has seen a flow. */
   readonly empty: number
   readonly full: number
 }
 
-/** What a million flows take, each limiter in a process of its own. */
+/** Memory for a million flows, each limiter in a process of its own. */
 export async function memory(): Promise<Section> {
   const held: (Held & { name: string; by: Party })[] = []
   for (const [index, { name, by }] of LIMITERS.entries()) held.push({ name, by, ...(await heldBy(index)) })
@@ -25,12 +25,12 @@ export async function memory(): Promise<Section> {
     about: [
       `Each of ${FLOWS.toLocaleString('en')} flows asks once, inside a window. Heap and buffers after a collection, ` +
         "without the names themselves. FAIR's sketch is as large before the first flow as after the last." +
-        ' A budget keeps its default of 10,000 tenants; all flows beyond them count as one, so it is no match for a ' +
-        'store that knows every key.',
+        ' A budget keeps its default of 10,000 tenants; all flows beyond them count as one, so it does not compare with ' +
+        'a store that knows every key.',
     ],
     tables: [
       {
-        title: 'What is held',
+        title: 'Memory held',
         head: ['', 'MB when made', `MB after ${FLOWS.toLocaleString('en')} flows`, 'bytes per flow'],
         rows: held.map(({ name, empty, full }) => [
           name,

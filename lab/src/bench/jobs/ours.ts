@@ -7,7 +7,7 @@ import { patientSignals } from './shed.js'
 
 const COUNTS = [1_000, 100_000, 1_000_000]
 
-/** What one decision of ours costs, beside the least that anything per flow can cost: a counter in a `Map`. */
+/** Cost of one decision, beside the cheapest possible state per flow: a counter in a `Map`. */
 export async function ours(): Promise<Section> {
   const rows: string[][] = []
   const add = (name: string, flows: number, cost: Cost, floor: Cost): void => {
@@ -24,7 +24,7 @@ export async function ours(): Promise<Section> {
   }
   const few = flowNames(COUNTS[0]!)
   add('`performance.now()`', few.length, await costOf(() => performance.now(), few), first!)
-  // Last: a process that has used both hashes runs neither as fast as one that keeps to its own.
+  // Last: a process that has used both hashes is slower with each than a process that uses only one.
   const published = await costOf(
     registerAndReport(blue({ placement: (buckets, random) => new PublishedPlacement(buckets, random) }), 0),
     few,
@@ -36,7 +36,7 @@ export async function ours(): Promise<Section> {
     about: ['Keys of 36 characters in a shuffled order, so that caches are as cold as those of a server. Medians.'],
     tables: [
       {
-        title: 'Cost of a decision, beside the least that anything per flow can cost',
+        title: 'Cost of a decision, beside the cheapest possible state per flow',
         head: ['', 'flows', 'ns/op', 'ns p99', 'bytes/op', '× `Map` counter'],
         rows,
       },
@@ -74,7 +74,7 @@ function registerAndReport(options: FairOptions, failures: number): (flow: strin
   }
 }
 
-/** As a gate uses it: whoever calls has read the clock, and hands the time in. */
+/** As a gate uses it: the caller has read the clock and passes the time. */
 function registerAndReportAt(fair: FairOptions): (flow: string) => void {
   const tracker = new FairTracker({ ...fair, clock: () => 0 })
   let nowMs = 0

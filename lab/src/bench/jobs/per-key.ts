@@ -6,7 +6,7 @@ import { LIMITERS, type Party } from './limiters.js'
 
 const COUNTS = [1_000, 100_000]
 
-/** May this flow's request run? A decision per key, beside the memory stores of the known limiters. */
+/** A decision per key, beside the memory stores of the known limiters. */
 export async function perKey(): Promise<Section> {
   const rows: string[][] = []
   const remarks: string[] = []
@@ -26,9 +26,9 @@ export async function perKey(): Promise<Section> {
     title: 'A decision per key',
     about: [
       'One decision after the other, nothing refused; keys of 36 characters in a shuffled order, each seen before. ' +
-        'Nanoseconds are medians, and what gives a promise is awaited. The limiters count requests in a window of a ' +
-        'minute. FAIR learns from how requests end, so its figure has two calls in it; a budget also shares what ' +
-        'others leave, by weight. It keeps its default of 10,000 tenants here; all flows beyond them count as one.',
+        'Nanoseconds are medians, and returned promises are awaited. The limiters count requests in a window of a ' +
+        'minute. FAIR learns from the outcomes of requests, so its figure includes two calls; a budget also divides ' +
+        'unused shares by weight. It keeps its default of 10,000 tenants here; all flows beyond them count as one.',
     ],
     tables: [{ title: 'Cost of a decision', head: ['', 'flows', 'ns/op', 'bytes/op', '× the first'], rows }],
     remarks,

@@ -6,16 +6,16 @@ import type { Party } from './limiters.js'
 import { LINES, type LineKind } from './queues.js'
 
 const WAITING = [0, 100, 10_000]
-/** The column that ratios and bytes are of. */
+/** The column for ratios and bytes. */
 const TYPICAL = 100
 const FLOWS = 1_000
 const TASKS = 200_000
 const FEW_TASKS = 200
-/** So few that the young space, which is large here, holds what they allocate. */
+/** Small enough that their allocations fit into the young generation, which is large here. */
 const TASKS_BETWEEN_COLLECTIONS = 20_000
 const RUNS = 5
 
-/** A limit of one with a queue, beside the libraries that have such a thing. */
+/** A limit of one with a queue, beside libraries with the same function. */
 export async function queue(): Promise<Section> {
   const names = flowNames(FLOWS)
   const measured: { name: string; by: Party; ns: number[]; bytes: number | undefined }[] = []
@@ -31,18 +31,18 @@ export async function queue(): Promise<Section> {
     file: 'bench-queue',
     title: 'A limit with a queue',
     about: [
-      'One task at a time: a task comes, waits for its turn, runs (it awaits nothing but a resolved promise) and ' +
-        'makes room for the next; so many wait that whoever has run stands in line again. ' +
+      'One task at a time: a task arrives, waits for its turn, runs (it awaits only a resolved promise) and makes room ' +
+        'for the next; each finished task enters the queue again, so that the number of waiting tasks is constant. ' +
         `${FLOWS.toLocaleString('en')} flows in turn. Medians of runs. Only Fairlead knows flows: the others serve ` +
-        'whoever came first, so a tenant who sends a thousand tasks is served a thousand times before the next. ' +
-        'Fairlead also keeps a time with each task after which it is not waited for any longer.',
+        'in order of arrival, so a tenant that sends a thousand tasks is served a thousand times before the next. ' +
+        'Fairlead also keeps a timeout with each task.',
     ],
     tables: [
       {
-        title: 'Cost of a task, from its coming to its end',
+        title: 'Cost of a task, from its arrival to its end',
         head: [
           '',
-          ...WAITING.map((count) => (count === 0 ? 'ns, nobody waits' : `ns, ${count.toLocaleString('en')} wait`)),
+          ...WAITING.map((count) => (count === 0 ? 'ns, none waiting' : `ns, ${count.toLocaleString('en')} wait`)),
           `bytes, ${TYPICAL} wait`,
           `× the first, ${TYPICAL} wait`,
         ],
@@ -56,7 +56,7 @@ export async function queue(): Promise<Section> {
     ],
     remarks: WAITING.flatMap((count, i) =>
       behind(
-        count === 0 ? 'time, nobody waits' : `time, ${count.toLocaleString('en')} wait`,
+        count === 0 ? 'time, none waiting' : `time, ${count.toLocaleString('en')} wait`,
         measured.map(({ name, by, ns }) => ({ name, by, value: ns[i]! })),
       ),
     ),
@@ -73,7 +73,7 @@ async function nsPerTask(kind: LineKind, waiting: number, names: readonly string
   return times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]! * 1e6
 }
 
-/** The least of several runs: the collector may step into one. */
+/** The least of several runs: a collection may occur in one. */
 async function bytesPerTask(kind: LineKind, names: readonly string[]): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let run = 0; run < RUNS; run++) {
@@ -85,7 +85,7 @@ async function bytesPerTask(kind: LineKind, names: readonly string[]): Promise<n
   return Math.max(0, least) / TASKS_BETWEEN_COLLECTIONS
 }
 
-/** Has `tasks` tasks run, while `waiting` others wait; gives when the last of them had. */
+/** Runs `tasks` tasks while `waiting` others wait; resolves with the time of the last one's end. */
 function keepBusy(kind: LineKind, waiting: number, tasks: number, names: readonly string[]): Promise<number> {
   const line = kind.make()
   let left = tasks
@@ -100,7 +100,7 @@ function keepBusy(kind: LineKind, waiting: number, tasks: number, names: readonl
     }
     for (let i = 0; i <= waiting; i++)
       askOn(i).catch((error: unknown) => {
-        // Who still waits when it is over is turned away.
+        // Tasks that still wait at the end are rejected.
         if (left > 0) reject(error)
       })
   }).finally(() => line.close?.()) as Promise<number>

@@ -5,18 +5,18 @@ import { bulkhead } from 'cockatiel'
 import PQueue from 'p-queue'
 import type { Party } from './limiters.js'
 
-/** Runs one task after the other; those that come meanwhile wait. */
+/** Runs one task after the other; tasks that arrive meanwhile wait. */
 interface Line {
   /** Resolves when the task has run. */
   run(flow: string, task: () => Promise<void>): Promise<unknown>
-  /** Forgets what waits. */
+  /** Discards waiting tasks. */
   close?(): void
 }
 
 export interface LineKind {
   readonly name: string
   readonly by: Party
-  /** Slower than this many tasks in a measurement would let it be. */
+  /** Too slow for the number of tasks in a measurement. */
   readonly slow?: boolean
   make(): Line
 }
@@ -25,7 +25,7 @@ export interface LineKind {
 const MANY = 1_000_000
 const LONG_MS = 600_000
 
-/** One task at a time, by every library; the first is what others are compared with. */
+/** One task at a time, by every library; the others are compared with the first. */
 export const LINES: readonly LineKind[] = [
   {
     name: 'Fairlead: gate with `queue`, fair between flows',

@@ -19,15 +19,15 @@ import type { Section } from '../report/section.js'
 import { behind } from './behind.js'
 import type { Party } from './limiters.js'
 
-/** A delay that nothing reaches: this benchmark keeps the event loop to itself, and nobody is to refuse. */
+/** A delay that is never reached: this benchmark blocks the event loop, and no shedder is to refuse. */
 const NEVER_MS = 1e8
 
-/** The signals that the middleware has by default. */
+/** The default signals of the middleware. */
 export function patientSignals(): LoadSignal[] {
   return [memorySignal(), eventLoopDelaySignal({ curve: logistic({ from: NEVER_MS, to: 10 * NEVER_MS }) })]
 }
 
-/** Can this process take one more request? Beside the known load shedders. */
+/** Decides whether this process can take one more request, beside the known load shedders. */
 export async function shed(): Promise<Section> {
   const pressure = fastify()
   await pressure.register(underPressure, { maxEventLoopDelay: NEVER_MS, maxRssBytes: Number.MAX_SAFE_INTEGER })
@@ -63,10 +63,10 @@ export async function shed(): Promise<Section> {
     file: 'bench-shed',
     title: 'A shed decision',
     about: [
-      'Memory and event-loop delay are watched, nothing is refused. The peers set a flag from a timer and only look ' +
-        'at it: at the moment of the decision it is as old as the sample, and everybody or nobody is let in. ' +
-        'Fairlead reads the clock at each decision, sees how late its heartbeat is by now, adds what has been let in ' +
-        'since the last sample of memory, and draws by the curve; it also hears how the request ended.',
+      'Memory and event-loop delay are watched, nothing is refused. The peers set a flag from a timer and only read ' +
+        'it: at the moment of the decision it is as old as the sample, and either all requests are admitted or none. ' +
+        'Fairlead reads the clock at each decision, includes the present lateness of its heartbeat, adds the requests ' +
+        'admitted since the last sample of memory, and draws by the curve; its figure includes the outcome.',
     ],
     tables: [
       {

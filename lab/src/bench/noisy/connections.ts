@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Longer than anybody waits in a queue. */
+/** Longer than any request waits in a queue. */
 const PATIENCE_MS = 4_000
 
 /**
- * Keep-alive connections of one client, as many as it needs at once. By hand, because the clients of all servers share
- * a processor with them, and Node's own HTTP client costs more than what the servers do.
+ * Keep-alive connections of one client, opened as needed. Implemented by hand, because the clients of all servers share
+ * a processor with them, and Node's own HTTP client costs more than the servers do.
  */
 export class Connections {
   readonly #port: number
@@ -21,14 +21,14 @@ export class Connections {
     this.#request = request
   }
 
-  /** Opens connections before they are needed: a server accepts one in each turn of its event loop. */
+  /** Opens connections in advance: a server accepts one in each turn of its event loop. */
   async open(count: number): Promise<void> {
     const sockets = Array.from({ length: count }, () => this.#connect())
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     for (const socket of sockets) this.#idle.add(socket)
   }
 
-  /** Sends the request once. Gives the status; 0 if there was no whole answer within {@link PATIENCE_MS}. */
+  /** Sends the request once. Returns the status; 0 if there was no complete answer within {@link PATIENCE_MS}. */
   ask(): Promise<number> {
     const [idle] = this.#idle
     const socket = idle ?? this.#connect()
@@ -65,7 +65,7 @@ export class Connections {
       if (!this.#idle.has(socket)) socket.destroy()
     })
     this.#open.add(socket)
-    // What went wrong is told by `close`.
+    // Errors are reported by `close`.
     socket.on('error', () => {})
     socket.on('close', () => {
       this.#open.delete(socket)
@@ -75,7 +75,7 @@ export class Connections {
   }
 }
 
-/** The status of an answer; undefined while it is not whole, 0 if it does not say how long it is. */
+/** The status of an answer; undefined while it is incomplete, 0 if it does not state its length. */
 export function statusOf(text: string): number | undefined {
   const end = text.indexOf('\r\n\r\n')
   if (end < 0) return undefined

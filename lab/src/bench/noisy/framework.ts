@@ -3,25 +3,25 @@ import type { QueueOptions } from '@fairlead/core/queue'
 import { portOf } from '../http/framework.js'
 import { FAIR_LEVEL, HEAVY_DUE } from './scenario.js'
 
-/** What stands in front of the handler. */
+/** The guard in front of the handler. */
 export type Guard = 'nothing' | 'documented' | 'fair level' | 'heavy due' | 'fairlead' | 'fairlead queue'
 
-/** How many requests of an address a limiter lets through in each window. */
+/** The requests per window that a limiter admits from an address. */
 export interface Window {
   readonly limit: number
   readonly windowMs: number
 }
 
-/** The peer's limiter of a framework, and the limit that its own documentation shows. */
+/** The peer's limiter of a framework, and the limit in its documentation. */
 export interface Peer {
   readonly name: string
   readonly documented: Window
 }
 
-/** Long enough for chance to even out: in 10 s a quiet client hardly ever asks half as much again as its mean. */
+/** Long enough to average out randomness: in 10 s a quiet client rarely sends 50 % more than its mean. */
 const WINDOW_MS = 10_000
 
-/** The limit that the peer's limiter is set to, if that is what guards. */
+/** The setting of the peer's limiter, if that is the guard. */
 export function windowOf(guard: Guard, { documented }: Peer): Window | undefined {
   if (guard === 'documented') return documented
   if (guard === 'fair level') return windowFor(FAIR_LEVEL)
@@ -38,16 +38,16 @@ export function perWindow(perSecond: number): string {
   return `${windowFor(perSecond).limit} in ${WINDOW_MS / 1_000} s`
 }
 
-/** What a server is made of. */
+/** The parts of a server. */
 interface Parts {
   readonly guard: Guard
-  /** The handler's need: false when the resource is used up. */
+  /** The need of the handler: false if the resource is exhausted. */
   use(): boolean
-  /** What a queue drains into, for the guard that has one. */
+  /** The capacity of the queue, for the guard that has one. */
   readonly capacity: QueueOptions['concurrency']
 }
 
-/** A gate, as far as it is looked at afterwards. */
+/** The part of a gate that is inspected afterwards. */
 export interface Watched {
   snapshot(): { refusedBy: Readonly<Record<string, number>>; stages: Readonly<Record<string, unknown>> }
 }
@@ -64,7 +64,7 @@ export interface Framework {
   serve(parts: Parts): Promise<Served>
 }
 
-/** The port of a server, once it listens. It keeps connections open: one that it closes just then loses a request. */
+/** The port of a server, once it listens. It keeps connections open: closing one during a send would lose a request. */
 export function listening(server: Server): Promise<number> {
   server.keepAliveTimeout = 600_000
   return portOf(server)

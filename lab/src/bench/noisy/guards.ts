@@ -10,7 +10,7 @@ export const GUARDS: readonly Guard[] = [
   'fairlead queue',
 ]
 
-/** What a guard is called in the table. */
+/** A guard's name in the table. */
 export function titleOf(guard: Guard, { name, documented }: Peer): string {
   switch (guard) {
     case 'nothing':
@@ -20,7 +20,7 @@ export function titleOf(guard: Guard, { name, documented }: Peer): string {
     case 'fair level':
       return `${name}, told the fair level`
     case 'heavy due':
-      return `${name}, told what a heavy one is due`
+      return `${name}, told a heavy client's entitlement`
     case 'fairlead':
       return 'Fairlead, no options'
     case 'fairlead queue':

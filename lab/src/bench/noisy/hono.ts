@@ -18,7 +18,7 @@ export const framework: Framework = {
     const app = new Hono<Env>()
     let gate: Watched | undefined
     const window = windowOf(guard, peer)
-    // It has no key of its own; its documentation takes the address, which here no proxy has to tell.
+    // It has no default key; its documentation uses the address, which here needs no proxy.
     const keyGenerator = (c: Context): string => getConnInfo(c).remote.address ?? ''
     if (window) app.use(rateLimiter<Env>({ ...window, keyGenerator }))
     else if (guard !== 'nothing') {

@@ -1,11 +1,11 @@
 /**
- * Noisy neighbours, end to end: four frameworks, each without protection, behind the limiter that people use with it,
- * and behind Fairlead, on a resource that has too little for all.
+ * Noisy neighbours, end to end: four frameworks, each without protection, behind its usual limiter, and behind
+ * Fairlead, on a resource with too little capacity for all.
  *
  *     pnpm bench:noisy [--framework koa] [--at-once 2] [--seconds 60] [--seed 1] [--save]
  *
  * `--at-once` frameworks run side by side, a process for each server and this one for all clients: at 160 requests a
- * second a server is idle nearly always, and a minute is long. Servers run on Node 24, if it is there.
+ * second a server is idle nearly always, and a minute is long. Servers run on Node 24, if it is installed.
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -41,7 +41,7 @@ const runs: Run[] = []
 for (let at = 0; at < values.framework.length; at += atOnce) {
   const now = values.framework.slice(at, at + atOnce)
   console.log(`${now.join(' and ')}: ${now.length * GUARDS.length} servers side by side for ${seconds} s`)
-  // A seed for each framework, so that what holds on all four holds for four different minutes.
+  // A seed for each framework, so that a common result holds for four different minutes.
   const entries = now.map((name) => ({ name, seed: seed + FRAMEWORKS.indexOf(name) }))
   runs.push(...(await runAll(entries, seconds)))
 }

@@ -20,7 +20,7 @@ export const framework: Framework = {
         return { answer: 42 }
       }
     }
-    // Decorators by hand: their syntax would need a compiler option that the rest of the lab has no use for.
+    // Decorators by hand: their syntax would need a compiler option that the rest of the lab does not use.
     Controller()(Answers)
     Get()(Answers.prototype, 'get', Object.getOwnPropertyDescriptor(Answers.prototype, 'get')!)
     class App {}

@@ -9,7 +9,7 @@ const TOP = 152
 const PANEL_WIDTH = 178
 const GAP = 24
 const HEIGHT = 330
-/** Without protection a heavy client gets about half as much again as it is due; beyond this bars are cut. */
+/** Without protection a heavy client gets about 50 % more than its entitlement; longer bars are cut. */
 const MOST = 2
 
 const LABELS: Readonly<Record<Guard, string>> = {

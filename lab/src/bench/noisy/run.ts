@@ -7,7 +7,7 @@ import type { Account } from './server.js'
 import { ServerProcess } from './server-process.js'
 import { type Summary, summarise } from './summary.js'
 
-/** A server and what came of its clients. */
+/** A server and the results of its clients. */
 export interface Run {
   readonly framework: Framework
   readonly guard: Guard
@@ -15,17 +15,20 @@ export interface Run {
   readonly account: Account
 }
 
-/** A framework's file, and the seed of all that is asked of its servers. */
+/** A framework's file, and the seed of the load on its servers. */
 export interface Entry {
   readonly name: string
   readonly seed: number
 }
 
-/** Runs the frameworks' servers, all guards, side by side; each framework's are asked the same at the same instants. */
+/**
+ * Runs the frameworks' servers, all guards, side by side; all servers of a framework receive the same load at the same
+ * times.
+ */
 export async function runAll(entries: readonly Entry[], seconds: number): Promise<Run[]> {
   const started: { framework: Framework; guard: Guard; server: ServerProcess; seed: number }[] = []
   try {
-    // One after the other, and all before the first is asked: starting is what takes the processor.
+    // One after the other, and all before the load begins: the start is what needs the processor.
     for (const { name, seed } of entries) {
       const { framework } = (await import(`./${name}.js`)) as { framework: Framework }
       for (const guard of GUARDS)

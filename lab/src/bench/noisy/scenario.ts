@@ -1,25 +1,25 @@
 import type { Random } from '@fairlead/core'
 
-/** What the handler of every server needs: a token for each request, from a bucket that fills by the second. */
+/** The resource behind every handler: a token for each request, from a bucket with this rate per second. */
 export const RESOURCE = { perSecond: 100, burst: 20 } as const
 
 const QUIET_CLIENTS = 18
 const HEAVY_CLIENTS = 2
-/** What each would get if all asked for more than there is. */
+/** Share of each client if all asked for more than the capacity. */
 export const FAIR_LEVEL: number = RESOURCE.perSecond / (QUIET_CLIENTS + HEAVY_CLIENTS)
 const QUIET_PER_SECOND = (2 * FAIR_LEVEL) / 3
 const HEAVY_PER_SECOND = 10 * FAIR_LEVEL
-/** What a heavy client is due here: its part of what the quiet ones leave. */
+/** Entitlement of a heavy client: its part of the capacity that the quiet ones leave. */
 export const HEAVY_DUE: number = (RESOURCE.perSecond - QUIET_CLIENTS * QUIET_PER_SECOND) / HEAVY_CLIENTS
 
 export interface Client {
   readonly heavy: boolean
   readonly perSecond: number
-  /** Where its connections come from, for guards that go by address. Linux has all of 127/8. */
+  /** Source address of its connections, for guards that use the address. Linux has all of 127/8. */
   readonly address: string
 }
 
-/** 18 clients that ask two thirds of the fair level each, and 2 that ask ten times it. */
+/** 18 clients that ask for two thirds of the fair level each, and 2 that ask for ten times it. */
 export const CLIENTS: readonly Client[] = Array.from({ length: QUIET_CLIENTS + HEAVY_CLIENTS }, (_, i) => {
   const heavy = i >= QUIET_CLIENTS
   return {
@@ -35,7 +35,7 @@ export interface Arrival {
   readonly client: number
 }
 
-/** Poisson arrivals of all clients, in order of time, whatever becomes of them. */
+/** Poisson arrivals of all clients, in order of time, independent of the answers. */
 export function arrivals(seconds: number, random: Random): Arrival[] {
   const all: Arrival[] = []
   for (const [client, { perSecond }] of CLIENTS.entries()) {

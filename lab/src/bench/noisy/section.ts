@@ -19,7 +19,7 @@ const HEAD = [
   'refused 429',
   'refused 503',
 ]
-/** What is less than this apart is called equal: a minute's chance is more. */
+/** A smaller difference counts as equal: a minute's random variation is larger. */
 const ALIKE = 0.01
 /** Above this the clients themselves were short of processor time. */
 const LATE_MS = 50
@@ -36,21 +36,20 @@ export function sectionOf(runs: readonly Run[], seconds: number, seed: number): 
       `A handler that needs a token from a bucket: ${RESOURCE.perSecond} a second, at most ${RESOURCE.burst}, and ` +
         `503 when there is none. ${quiet.length} quiet clients ask ${quiet[0]!.perSecond.toFixed(2)}/s each, two ` +
         `thirds of the fair level of ${FAIR_LEVEL}/s; ${heavy.length} heavy ones ask ${heavy[0]!.perSecond}/s each, ` +
-        `ten times it. Poisson arrivals for ${seconds} s over loopback sockets, from an address of its own for each ` +
+        `ten times it. Poisson arrivals for ${seconds} s over loopback sockets, from a separate address for each ` +
         `client; seeds from ${seed} on, one for each framework, the same requests at the same instants in all its ` +
         `rows. The servers of several frameworks run side by side.`,
-      'The limiters go by address, as they do when nobody says otherwise, in three ways: the limit that their ' +
-        `documentation shows; ${perWindow(FAIR_LEVEL)}, which is the fair level; and ${perWindow(HEAVY_DUE)}, which ` +
-        'is what a heavy client is due, and which nobody knows who does not know beforehand what everybody will ask. ' +
-        `Fairlead goes by address, too, and is told nothing (FAIR's rule here: ${[...rules].join(', ') || 'none'}). In its ` +
-        'last row requests also wait, for 2 s at most, in a queue whose capacity is the bucket itself: who starts ' +
-        'has its token, so the handler never answers 503.',
+      'The limiters count by address, which is their default, in three ways: the limit in their documentation; ' +
+        `${perWindow(FAIR_LEVEL)}, which is the fair level; and ${perWindow(HEAVY_DUE)}, which is a heavy client's ` +
+        'entitlement, and which can only be set if the demand of all clients is known in advance. ' +
+        `Fairlead also uses the address, and has no options (FAIR's rule here: ${[...rules].join(', ') || 'none'}). In its ` +
+        'last row requests also wait, for 2 s at most, in a queue whose capacity is the bucket itself: a request that ' +
+        'starts has its token, so the handler never answers 503.',
     ],
     tables: [
       {
         title:
-          'Entitled is the max-min share of what was asked; the worst of the clients beside their mean; p99 of what ' +
-          'was served',
+          'Entitled is the max-min share of the demand; the worst of the clients beside their mean; p99 of served requests',
         head: HEAD,
         rows: runs.map((run) => row(run)),
       },
@@ -58,7 +57,7 @@ export function sectionOf(runs: readonly Run[], seconds: number, seed: number): 
     remarks: [...remarks(runs), ...warnings(runs)],
     picture: {
       svg: plotNoisy(runs),
-      shows: 'What quiet and heavy clients were served of what they were entitled to, on four frameworks',
+      shows: 'Served / entitled of quiet and heavy clients, on four frameworks',
     },
   }
 }
@@ -75,7 +74,7 @@ function row({ framework, guard, summary }: Run): string[] {
   return [title, ...fares, utilisation.toFixed(2), `${refused429}`, `${refused503}`]
 }
 
-/** Where a limiter does better than Fairlead as it comes, in a sentence for each. */
+/** The cases in which a limiter does better than Fairlead with its defaults, in a sentence for each. */
 function remarks(runs: readonly Run[]): string[] {
   return runs.flatMap(({ framework, guard, summary }) => {
     if (guard.startsWith('fairlead') || guard === 'nothing') return []
@@ -94,7 +93,7 @@ function remarks(runs: readonly Run[]): string[] {
   })
 }
 
-/** What makes the figures worthless: the clients themselves were late, or left without an answer. */
+/** Conditions that invalidate the figures: the clients themselves were late, or without an answer. */
 export function warnings(runs: readonly Run[]): string[] {
   const lateMs = Math.max(...runs.map(({ summary }) => summary.lateP99Ms))
   const lost = runs.reduce((total, { summary }) => total + summary.lost, 0)

@@ -5,7 +5,7 @@ import { node24 } from '@fairlead-testing/runtimes'
 import type { Guard } from './framework.js'
 import type { Account } from './server.js'
 
-/** What the servers run on. */
+/** The Node that runs the servers. */
 export const NODE: string = node24 ?? process.execPath
 const SERVER = fileURLToPath(new URL('./server.js', import.meta.url))
 
@@ -27,7 +27,7 @@ export class ServerProcess {
     return new ServerProcess(port, child)
   }
 
-  /** What its gate has seen. */
+  /** The account of its gate. */
   account(): Promise<Account> {
     const account = answer<Account>(this.#child)
     this.#child.send('account')

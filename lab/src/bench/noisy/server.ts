@@ -1,14 +1,14 @@
 /**
- * The process of one server: started with a framework's file and a guard, it tells its port, and what its gate has
- * seen when asked. Every process has a resource of its own.
+ * The process of one server: started with a framework's file and a guard, it reports its port, and its gate's account
+ * on request. Every process has a resource of its own.
  */
 import type { Framework, Guard } from './framework.js'
 import { RESOURCE } from './scenario.js'
 import { BucketCapacity, TokenBucket } from './token-bucket.js'
 
-/** What the gate of a server says of itself at the end. */
+/** What the gate of a server reports at the end. */
 export interface Account {
-  /** FAIR's rule; undefined where there is no gate. */
+  /** FAIR's rule; undefined without a gate. */
   readonly rule: string | undefined
   readonly refusedBy: Readonly<Record<string, number>>
 }

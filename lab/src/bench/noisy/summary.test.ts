@@ -31,7 +31,8 @@ describe('the scenario', () => {
 
 describe('summarise', () => {
   it('holds what was served against what was asked, and against the max-min share of it', () => {
-    // 120 tokens in a second. Seventeen quiet ones ask 1 and get it, the last asks 3 and gets 1; the heavy are due 50.
+    // 120 tokens in a second. Seventeen quiet clients ask for 1 and get it, the last asks for 3 and gets 1; the heavy
+    // ones are due 50.
     const quiet = CLIENTS.slice(0, 17).flatMap((_, i) => many(1, i, 200))
     const last = [...many(1, 17, 200), ...many(2, 17, 503)]
     const heavy = [...many(60, 18, 200), ...many(40, 18, 429), ...many(25, 19, 200), ...many(75, 19, 503)]

@@ -2,33 +2,33 @@ import { weightedMaxMin } from '@fairlead/core/escrow'
 import type { Answer } from './load.js'
 import { CLIENTS, RESOURCE } from './scenario.js'
 
-/** How the clients of one manner fared. */
+/** Results of the clients of one kind. */
 interface Fare {
-  /** Of all that they asked together. */
+  /** As a share of the requests that they sent together. */
   readonly servedOfAsked: number
   /** Served over entitled, mean and worst of the clients; entitled: the max-min share of what each asked. */
   readonly servedOfEntitled: number
   readonly worstOfEntitled: number
-  /** Of what was served, in milliseconds from when it was due; `null` if nothing was. */
+  /** Latency of served requests, in milliseconds from the due time; `null` if none was served. */
   readonly p99Ms: number | null
 }
 
-/** How a run went. */
+/** The results of a run. */
 export interface Summary {
   readonly quiet: Fare
   readonly heavy: Fare
-  /** Served over the smaller of what the resource had and what was asked. */
+  /** Served over the smaller of capacity and demand. */
   readonly utilisation: number
   readonly asked: number
   readonly refused429: number
   readonly refused503: number
-  /** Without an answer, or with one that none of these servers gives. */
+  /** Requests without an answer, or with one that none of these servers gives. */
   readonly lost: number
   /** 99 of 100 requests were sent at most this late. */
   readonly lateP99Ms: number
 }
 
-/** What came of a run in which requests were sent for `seconds`. */
+/** The results of a run in which requests were sent for `seconds`. */
 export function summarise(answers: readonly Answer[], seconds: number): Summary {
   const asked = CLIENTS.map(() => 0)
   const served = CLIENTS.map(() => 0)
@@ -36,7 +36,7 @@ export function summarise(answers: readonly Answer[], seconds: number): Summary 
     asked[client]!++
     if (status === 200) served[client]!++
   }
-  // The bucket is full when it begins.
+  // The bucket is full at the start.
   const supply = RESOURCE.perSecond * seconds + RESOURCE.burst
   const weights = CLIENTS.map(() => 1)
   const entitled = weightedMaxMin(asked, weights, supply)

@@ -22,7 +22,7 @@ describe('TokenBucket', () => {
   })
 })
 
-/** A clock and the timers that go by it. */
+/** A clock with timers. */
 function world(): { clock: () => number; after: After; advance: (ms: number) => void } {
   const clock = manualClock()
   const timers = new Set<{ atMs: number; fn: () => void }>()

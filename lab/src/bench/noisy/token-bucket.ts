@@ -1,7 +1,7 @@
 import type { After, Clock } from '@fairlead/core'
 import type { Capacity } from '@fairlead/core/queue'
 
-/** A resource of limited rate: `burst` tokens at most, of which `perSecond` come back. It starts full. */
+/** A resource of limited rate: at most `burst` tokens, refilled at `perSecond`. It starts full. */
 export class TokenBucket {
   readonly perSecond: number
   readonly burst: number
@@ -17,7 +17,7 @@ export class TokenBucket {
     this.#atMs = clock()
   }
 
-  /** Takes `count` tokens, or answers `false`: the resource is used up. */
+  /** Takes `count` tokens, or returns `false`: the resource is exhausted. */
   take(count = 1): boolean {
     this.#fill()
     if (this.#tokens < count) return false
@@ -25,12 +25,12 @@ export class TokenBucket {
     return true
   }
 
-  /** For who has taken tokens and not used them. */
+  /** Returns tokens that were taken and not used. */
   putBack(count: number): void {
     this.#tokens = Math.min(this.burst, this.#tokens + count)
   }
 
-  /** Milliseconds until there are `count` tokens, if nobody takes any. */
+  /** Milliseconds until `count` tokens are available, if none is taken before. */
   msUntil(count: number): number {
     this.#fill()
     return (Math.max(0, count - this.#tokens) / this.perSecond) * 1_000
@@ -44,8 +44,8 @@ export class TokenBucket {
 }
 
 /**
- * The bucket as what a queue drains into: who starts has its token, so a handler behind that queue takes none. What a
- * request takes is spent, not borrowed: it comes back with time, not with the end of the request.
+ * The bucket as the capacity of a queue: a request that starts has its token, so a handler behind that queue takes
+ * none. A token is consumed, not borrowed: it returns with time, not with the end of the request.
  */
 export class BucketCapacity implements Capacity {
   readonly limit: number
@@ -54,7 +54,7 @@ export class BucketCapacity implements Capacity {
   readonly #bucket: TokenBucket
   readonly #after: After
   readonly #listeners = new Set<() => void>()
-  /** Somebody was turned away and is to be told. */
+  /** A request was refused and its queue is to be notified. */
   #waiting = false
 
   constructor(bucket: TokenBucket, after: After) {

@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os'
 
-/** Where figures come from, in a line. `node` is the version of the Node that was measured. */
+/** The machine of the figures, in a line. `node` is the version of the Node that was measured. */
 export function machine(node: string = process.version): string {
   const processors = cpus()
   const model = processors[0]?.model.trim() || 'unknown processor'

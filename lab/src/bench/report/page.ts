@@ -1,10 +1,10 @@
 import type { Table } from '../../figures/figure.js'
 import type { Section } from './section.js'
 
-/** A section with the machine that it was measured on. */
+/** A section with the machine of its measurement. */
 export interface Measured extends Omit<Section, 'picture'> {
   readonly machine: string
-  /** What the picture beside it shows, if there is one. */
+  /** Description of the picture beside it, if there is one. */
   readonly shows?: string
 }
 
@@ -14,8 +14,8 @@ const OPENING = `# Benchmarks
 Fairlead beside the libraries that do the same job or a part of it, each in its current version, set up as its
 documentation says. \`pnpm bench:report\` measures everything and writes this page; no figure here is typed by hand.
 
-Read ratios, not times: what stands in one table was measured in one run on one machine, in turns. Other machines, other
-times. A library that is faster at less is said to be faster, and what it leaves out is said beside it.
+Read ratios, not times: each table was measured in one run on one machine, in turns; times differ between machines. If a
+library is faster because it does less, the text says so, and lists what is missing.
 `
 
 /** The whole page, as Markdown. */
@@ -41,7 +41,7 @@ function markdown({ title, head, rows }: Table): string {
   return [wrapped(`${title}:`), '', line(head), rule, ...rows.map(line)].join('\n')
 }
 
-/** Breaks lines between words, so that none is longer than a page's; `indent` begins all but the first. */
+/** Breaks lines between words to the width of the page; `indent` begins all but the first. */
 function wrapped(text: string, indent = ''): string {
   const lines = ['']
   for (const word of text.split(' ')) {

@@ -9,7 +9,10 @@ import { CHAPTERS, type Section } from './section.js'
 const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url))
 const FIGURES = join(DOCS, 'figures')
 
-/** Prints a section; with `save` also keeps it, and writes the page of all sections and what others quote anew. */
+/**
+ * Prints a section; with `save` also stores it, and rewrites the page of all sections and the figures that other pages
+ * quote.
+ */
 export async function publish(section: Section, machine: string, save: boolean): Promise<void> {
   const { title, about, tables, remarks, picture, ...rest } = section
   console.log(`\n${title}\n${about.join('\n')}`)
@@ -30,7 +33,7 @@ export async function publish(section: Section, machine: string, save: boolean):
   for (const path of await saveQuotes()) console.log(`wrote ${path}`)
 }
 
-/** A section as it was kept last; undefined if it never was. */
+/** The stored section; undefined if there is none. */
 export async function kept(file: string): Promise<Measured | undefined> {
   const path = join(FIGURES, `${file}.json`)
   const exists = await access(path).then(
@@ -40,7 +43,7 @@ export async function kept(file: string): Promise<Measured | undefined> {
   return exists ? (JSON.parse(await readFile(path, 'utf8')) as Measured) : undefined
 }
 
-/** Makes the page from the sections that have been kept. */
+/** Writes the page from the stored sections. */
 async function writePage(): Promise<void> {
   const sections = await Promise.all(CHAPTERS.map(kept))
   await write(join(DOCS, 'benchmarks.md'), page(sections.filter((section) => section !== undefined)))

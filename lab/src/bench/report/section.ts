@@ -1,16 +1,16 @@
 import type { Table } from '../../figures/figure.js'
 
-/** One chapter of `docs/benchmarks.md`: what one benchmark found. Kept as JSON, so that each can be run alone. */
+/** One chapter of `docs/benchmarks.md`: the results of one benchmark. Stored as JSON, so that each can be run alone. */
 export interface Section {
-  /** Its file in `docs/figures`, without the end. */
+  /** Its file in `docs/figures`, without the extension. */
   readonly file: string
   readonly title: string
-  /** What was measured, and how: a paragraph each. */
+  /** The measurement and its method: a paragraph each. */
   readonly about: readonly string[]
   readonly tables: readonly Table[]
-  /** What the tables say in words, made from the same figures: where we are behind, before all. */
+  /** The tables in words, made from the same figures: first the cases in which Fairlead is behind. */
   readonly remarks: readonly string[]
-  /** An SVG document and what it shows. */
+  /** An SVG document and its description. */
   readonly picture?: { readonly svg: string; readonly shows: string }
 }
 

@@ -8,13 +8,12 @@ import { percents } from './utilisation.js'
 import { play, type Story } from './window.js'
 
 /**
- * Costs that are large beside the limit: limits of 50 to 200, tenants of weight 1, costs of 1 to `most`, one of its own
- * for each tenant or drawn anew for each call. A call that is refused is asked again, never exchanged for a cheaper
- * one.
+ * Costs that are large relative to the limit: limits of 50 to 200, tenants of weight 1, costs of 1 to `most`, constant
+ * for each tenant or drawn anew for each call. A refused call is repeated with the same cost.
  */
 export interface CoarseSet {
   readonly title: string
-  /** How many tenants there are, at least and at most. */
+  /** Least and largest number of tenants. */
   readonly tenants: readonly [number, number]
   /**
    * Cost that all tenants together ask for, as a multiple of the limit; Infinity: all that they can, from the start.
@@ -39,10 +38,10 @@ export const COARSE: readonly CoarseSet[] = [
   { title: '2 to 6 tenants, evenly 300 %', tenants: [2, 6], asked: 3, drawn: true, goals: DRAWN },
 ]
 
-/** Each with a limit, tenants and costs of its own. */
+/** Each with its own limit, tenants and costs. */
 export const COARSE_SEEDS: readonly number[] = Array.from({ length: 500 }, (_, i) => 1 + i)
 
-/** Part of the limit that is used: mean over the seeds, each with a limit, tenants and costs of its own. */
+/** Part of the limit that is used: mean over the seeds, each with its own limit, tenants and costs. */
 export function coarseUse(set: CoarseSet, most: number, ruleOf: RuleOf, effort: Effort): number {
   return mean(
     seedsOf(effort, COARSE_SEEDS).map((seed) => {
@@ -71,7 +70,7 @@ function storyOf({ tenants: [fewest, mostTenants], asked, drawn }: CoarseSet, mo
   return { limit, askers }
 }
 
-/** How much is used where costs are large beside the limit. */
+/** Utilisation with costs that are large relative to the limit. */
 export function coarse(effort: Effort, tell: Tell): Findings {
   const rows = COARSE.map((set) => {
     tell(`coarse costs: ${set.title}`)

@@ -2,14 +2,14 @@ import type { Clock } from '@fairlead/core'
 import type { LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core/escrow'
 
 /**
- * A pool as published: one counter per window, from which whoever comes gets a quantum while there is one. It knows no
- * weights and keeps nothing for anybody. A model, to measure ours against.
+ * A pool as published: one counter per window, from which each caller gets a quantum while one is left. It has no
+ * weights and reserves nothing. A model, for comparison with ours.
  */
 export class CounterStore implements PoolStore {
   readonly #clock: Clock
   #win = -1
   #left = 0
-  /** Last call of each member, and what it then held: one that is repeated is answered as before. */
+  /** Last call of each member, and its holding after it: a repeated call gets the same answer. */
   readonly #answered: Map<string, { readonly seq: number; readonly grant: number; readonly holds: number }> = new Map()
 
   constructor(clock: Clock) {

@@ -4,11 +4,11 @@ import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'
 
 export const FLEET_SEEDS: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-/** The first window begins in the middle of everything, and is not counted. */
+/** The first window is incomplete, and is not counted. */
 const WINDOWS = 6
 export const WINDOW_MS = 2_000
 
-/** Asks for several times what it can get. */
+/** Asks for several times its share. */
 export function greedy(name: string, weight: number): FleetTenant {
   return { name, weight, cost: 1, everyMs: 2 }
 }
@@ -22,7 +22,7 @@ export function halfPause(processes: readonly (readonly FleetTenant[])[]): reado
 
 export type Trial = Omit<FleetScenario, 'seed' | 'windows' | 'windowMs'>
 
-/** A fleet's windows, of all seeds. */
+/** Windows of a fleet, over all seeds. */
 export interface Fleet {
   readonly title: string
   readonly limit: number

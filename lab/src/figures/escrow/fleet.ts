@@ -17,7 +17,7 @@ const FOUR = [
   [greedy('a', 1), greedy('b', 1)],
   [greedy('c', 1), greedy('d', 1)],
 ]
-/** Of all calls to the store: lost on the way there, or back; and answered so late that the rest of them waits. */
+/** Parts of all calls to the store: lost on the way there, or back; and answered so late that other calls wait. */
 const WEATHER = { requestsLost: 0.025, answersLost: 0.01, late: 0.01, lateMs: WINDOW_MS / 50 }
 
 /** Two processes on a plain counter, and on our pool. */
@@ -41,7 +41,7 @@ interface Judged {
 
 const QUANTA = [10, 30, 100] as const
 
-/** A fleet of processes on one pool, with clocks that are wrong and a network that loses calls. */
+/** A fleet of processes on one pool, with inaccurate clocks and a network that loses calls. */
 export async function fleet(effort: Effort, tell: Tell): Promise<Findings> {
   const pairs: Pair[] = []
   for (const quantum of QUANTA) {
@@ -169,7 +169,7 @@ function aimsOf(pairs: readonly Pair[], fleets: readonly Judged[]): Aim[] {
   ]
 }
 
-/** What two processes may call the store in a window: little more than once for each quantum. */
+/** Upper bound of calls to the store by two processes in a window: a little more than one for each quantum. */
 function mostCalls(quantum: number): number {
   return Math.floor((1.1 * 1_000) / quantum + 4 * 2)
 }

@@ -3,7 +3,7 @@ import type { Effort, Table, Tell } from '../figure.js'
 import { type Fleet, fleetOf, greedy, halfPause } from './fleet-run.js'
 import { percents } from './utilisation.js'
 
-/** How many processes there are, and the quantum. */
+/** Number of processes, and the quantum. */
 const FLEETS = [
   [20, 25],
   [20, 100],

@@ -1,6 +1,6 @@
 import type { Answer, Rule } from './rule.js'
 
-/** What of a call beyond the guarantee has to fit beside what is reserved: its part beyond it, or all of it. */
+/** The part of a call beyond the guarantee that has to fit beside the reservation: its excess, or the whole call. */
 type Borrowing = 'excess' | 'whole'
 
 interface Account {
@@ -9,16 +9,16 @@ interface Account {
 }
 
 /**
- * The rule as published ("weighted fair escrow", ThrottleKit), for one window: a model, to measure ours against.
+ * The rule as published ("weighted fair escrow", ThrottleKit), for one window: a model, for comparison with ours.
  *
- * - Whoever has asked is active, admitted or not. W is the sum of the weights of the active.
- * - A guarantee is ⌊w·L/W⌋. A call that keeps its tenant within it is admitted, if that much is left.
- * - A call that goes beyond it is compared with what is left less what the others have not used of their guarantees.
- *   Its page can be read in two ways: the whole call is compared, or only the part of it that is beyond the guarantee.
+ * - A tenant that has asked is active, admitted or not. W is the sum of the weights of the active tenants.
+ * - A guarantee is ⌊w·L/W⌋. A call that keeps its tenant within it is admitted if that much is left.
+ * - A call that goes beyond it is compared with the rest of the limit less the unused guarantees of the other tenants.
+ *   Its page can be read in two ways: the whole call is compared, or only the part of it beyond the guarantee.
  *
- * So guarantees that nobody uses stay reserved to the end, and probes take shares. Compared whole, a call may find no
- * room although its tenant has guarantee left; compared by its excess, it takes what is reserved for others. The page
- * says nothing of when to come back: here, in a twentieth of a window.
+ * So unused guarantees stay reserved to the end, and probes take shares. Compared whole, a call may find no room
+ * although its tenant has guarantee left; compared by its excess, it takes units that are reserved for others. The page
+ * does not say when to come back: here, after a twentieth of a window.
  */
 export class PublishedRule implements Rule {
   readonly #limit: number
@@ -64,7 +64,7 @@ export class PublishedRule implements Rule {
     return Math.floor((weight * this.#limit) / this.#weight)
   }
 
-  /** What others have not used of their guarantees. */
+  /** Unused guarantees of the other tenants. */
   #reservedBeside(own: Account): number {
     let sum = 0
     for (const account of this.#active.values())

@@ -12,7 +12,7 @@ const QUANTUM = 10
 const ARRIVALS = [0.25, 0.5, 0.75] as const
 const LATE = 'late'
 
-/** A region of four light tenants at an even pace, until a heavy one wants all that is left; then ten times as fast. */
+/** A region of four light tenants at an even pace, until a heavy one wants the rest; then ten times as fast. */
 function askersOf(arrival: number): Asker[] {
   const early = Array.from({ length: 4 }, (_, i) => ({
     name: `early-${i}`,
@@ -46,7 +46,7 @@ function regionsOn(pool: Pool): RuleOf {
 /** A heavy region that comes late: means over the seeds. */
 export interface Lateness {
   readonly arrival: number
-  /** Units that were left when it came. */
+  /** Units left when it arrived. */
   readonly left: number
   /** Units of those that it got. */
   readonly got: number
@@ -62,7 +62,7 @@ export function lateness(arrival: number, pool: Pool, effort: Effort): Lateness 
   }
 }
 
-/** What is left to a heavy region that comes when a light one has begun. */
+/** The units left for a heavy region that arrives after a light one has begun. */
 export function lateRegion(effort: Effort, tell: Tell): Findings {
   tell('a late region')
   const rows = ARRIVALS.map((arrival) => {
@@ -97,7 +97,7 @@ export function lateRegion(effort: Effort, tell: Tell): Findings {
   }
 }
 
-/** Half of the weight is its own, and its claim has faded since the window began. */
+/** It has half of the weight, and its claim has faded since the window began. */
 export function claimOf(arrival: number): number {
   return 0.5 * LIMIT * (1 - arrival)
 }

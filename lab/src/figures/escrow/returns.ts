@@ -8,10 +8,10 @@ const SEEDS = [1, 2, 3]
 const LIMIT = 30_000
 const WINDOW_MS = 60_000
 const WINDOWS = 2
-/** Those that pause leave the rest once they have used this part of their share. */
+/** Tenants that pause leave the rest after this part of their share. */
 const PAUSES_AT = 0.2
 
-/** Tenants of these weights, of which every second one pauses. */
+/** Weights of the tenants, of which every second one pauses. */
 const FLEETS = [
   { title: '4 tenants', weights: [1, 1, 1, 1] },
   { title: '4 tenants, weights 4 : 1', weights: [4, 4, 1, 1] },
@@ -19,7 +19,7 @@ const FLEETS = [
   { title: '100 tenants', weights: Array.from({ length: 100 }, () => 1) },
 ] as const
 const COSTS = [1, 150] as const
-/** They come later than they were told by up to this part of a window. Whole seconds of a minute are a sixtieth. */
+/** Clients return later than told by up to this part of a window. Whole seconds of a minute are a sixtieth. */
 const LATE = [
   ['when told', 0],
   ['up to T/1000 late', 1 / 1_000],
@@ -30,14 +30,16 @@ const LATE = [
 interface Returns {
   /** Part of the limit. */
   readonly used: number
-  /** The most by which two that do not pause differ, per weight, as part of the limit. */
+  /** The largest difference between two tenants that do not pause, per weight, as part of the limit. */
   readonly apart: number
   /** Calls in a window. */
   readonly asked: number
   readonly allowed: number
 }
 
-/** What becomes of a window in which every second tenant pauses, and the rest comes back so late: means over seeds. */
+/**
+ * Results of a window in which every second tenant pauses, and the rest returns late by up to `late`: means over seeds.
+ */
 export function returnsOf(weights: readonly number[], cost: number, late: number, effort: Effort): Returns {
   const clients = weights.map((weight, i): Client => {
     const client = { weight, cost, returns: 'as-told', lateMs: late * WINDOW_MS } as const
@@ -56,7 +58,7 @@ export function returnsOf(weights: readonly number[], cost: number, late: number
   }
 }
 
-/** What tenants use that want all there is, and come back when they were told, or later. */
+/** Utilisation by tenants that want the whole limit, and return when told, or later. */
 export const escrowReturns: Figure = {
   name: 'escrow-returns',
   file: 'escrow-returns',

@@ -2,7 +2,7 @@ import type { Clock } from '@fairlead/core'
 import { WeightedFairEscrow } from '@fairlead/core/escrow'
 import { PublishedRule } from './published-rule.js'
 
-/** Who asks is admitted, or told when to come back. */
+/** Admits a request, or tells when to come back. */
 export interface Rule {
   check(tenant: string, cost: number): Answer
 }
@@ -12,7 +12,7 @@ export interface Answer {
   readonly retryAfterMs: number
 }
 
-/** What a rule is made from, for one window. */
+/** Parameters of a rule, for one window. */
 export interface Terms {
   readonly limit: number
   readonly windowMs: number
@@ -33,7 +33,7 @@ export const RULES: Readonly<Record<Way, RuleOf>> = {
   paced: (terms) => new WeightedFairEscrow({ ...terms, reserve: 'paced' }),
 }
 
-/** One counter, from which whoever comes is served. The most that can be expected to be used, and fair to nobody. */
+/** One counter, first come, first served: the upper bound of utilisation, without fairness. */
 export const plainCounter: RuleOf = ({ limit, windowMs }) => {
   let left = limit
   return {
@@ -45,7 +45,7 @@ export const plainCounter: RuleOf = ({ limit, windowMs }) => {
   }
 }
 
-/** As they are called in tables and pictures. */
+/** Names in tables and pictures. */
 export const TITLES: Readonly<Record<Way, string>> = {
   excess: 'published, excess',
   whole: 'published, whole call',

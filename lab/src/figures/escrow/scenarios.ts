@@ -1,17 +1,20 @@
 import type { Asker, Story } from './window.js'
 
-/** A window in which budget may be left although somebody wants it. */
+/** A window in which budget may be left although a tenant wants it. */
 export interface Scenario {
   readonly title: string
   readonly story: Story
-  /** Part of the limit that ours, paced, should use at least; or that nothing is left for which somebody still asks. */
+  /**
+   * Part of the limit that ours, paced, should use at least; or that no budget is left while a tenant still asks for
+   * it.
+   */
   readonly goal: number | 'all that fits'
 }
 
 const LIMIT = 1_000
-/** Asks evenly, for a quarter more than there is. */
+/** Asks evenly, for a quarter more than the limit. */
 const REAL: Asker = { name: 'real', costs: [1], every: 0.8 / LIMIT, from: 0.001 }
-/** More than the limit has room for, all at the beginning. */
+/** More than the limit, all at the beginning. */
 const AT_ONCE = { every: 0.0001, requests: 80 }
 
 function many(count: number, of: (i: number) => Omit<Asker, 'name'>): Asker[] {
@@ -24,13 +27,13 @@ const probing: Story = {
   askers: [{ ...REAL, from: 0 }, ...many(99, () => ({ costs: [LIMIT], every: 0.1, from: 0.001, returns: false }))],
 }
 
-/** 99 that are admitted once, with one unit, and fall silent. */
+/** 99 that are admitted once, with one unit, and then fall silent. */
 const oneUnit: Story = {
   limit: LIMIT,
   askers: [...many(99, () => ({ costs: [1], every: 1, from: 0, enough: 1 })), REAL],
 }
 
-/** As many as said, all asking for three times their share; every second one stops after a fifth of it. */
+/** `count` tenants, all asking for three times their share; every second one stops after a fifth of it. */
 function pausing(count: number): Story {
   const share = LIMIT / count
   return {
@@ -39,7 +42,7 @@ function pausing(count: number): Story {
   }
 }
 
-/** 99 that are admitted once, and go on asking for what does not fit, whether it is refused or not. */
+/** 99 that are admitted once, and go on asking for more than fits, whether it is refused or not. */
 function clamouring(cost: number): Story {
   const loud = many(99, () => ({ costs: [1, cost], every: 1 / 30, from: 0, returns: false }))
   return { limit: LIMIT, askers: [...loud, REAL] }

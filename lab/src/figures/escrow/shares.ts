@@ -9,8 +9,8 @@ import { percents } from './utilisation.js'
 import { play, type Story } from './window.js'
 
 /**
- * Tenants of unlike weights. The heaviest is idle but for one unit; of the rest, who weighs least asks ten times as
- * often. A heavier tenant asks for that multiple of the limit.
+ * Tenants of unlike weights. The heaviest asks for one unit only; of the rest, the lightest asks ten times as often. A
+ * heavier tenant asks for that multiple of the limit.
  */
 function skewed(times: number): Story {
   return {
@@ -26,17 +26,18 @@ function skewed(times: number): Story {
 const LIMIT = 1_000
 export const EAGER: Story = skewed(4)
 /**
- * Asks for just the limit, at an even pace: it does not want more than its guarantee before two fifths of the window.
+ * Asks for exactly the limit, at an even pace: it does not want more than its guarantee before two fifths of the
+ * window.
  */
 const EVEN: Story = skewed(1)
 
-/** What each tenant of the window was admitted: means over the seeds. */
+/** Units that each tenant of the window was admitted: means over the seeds. */
 export function sharesOf(story: Story, way: Way, effort: Effort): number[] {
   const runs = seedsOf(effort, SEEDS).map((seed) => play(story, RULES[way], seed))
   return story.askers.map(({ name }) => mean(runs.map(({ by }) => by.get(name)!)))
 }
 
-/** Weighted max-min of what they ask for in the whole window. */
+/** Weighted max-min shares of their demands in the whole window. */
 export function entitledOf({ askers, limit }: Story): number[] {
   return weightedMaxMin(
     askers.map(({ every, enough }) => enough ?? Math.floor(1 / every)),
@@ -45,7 +46,7 @@ export function entitledOf({ askers, limit }: Story): number[] {
   )
 }
 
-/** Who gets what an idle tenant leaves. */
+/** Distribution of the units that an idle tenant leaves. */
 export function shares(effort: Effort, tell: Tell): Findings {
   tell('weights')
   const got = Object.fromEntries(WAYS.map((way) => [way, sharesOf(EAGER, way, effort)])) as Record<Way, number[]>
@@ -62,14 +63,14 @@ export function shares(effort: Effort, tell: Tell): Findings {
       what: `what an idle tenant leaves: units for ${name}`,
       published: got.excess[i + 1],
       ours: got.paced[i + 1]!,
-      // By a unit or two for the rounding of a window's last calls.
+      // Up to a unit or two for the rounding of a window's last calls.
       goal: { least: Math.floor(0.99 * entitled[i + 1]!), most: Math.ceil(1.01 * entitled[i + 1]!) },
       digits: 0,
     })),
     tables: [
       {
         id: 'shares',
-        title: `Who gets what an idle tenant leaves: units of ${LIMIT}`,
+        title: `Distribution of the units that an idle tenant leaves, of ${LIMIT}`,
         head: ['', ...names, 'used, %'],
         rows: [
           ...WAYS.map((way) => row(TITLES[way], got[way])),

@@ -7,17 +7,19 @@ import { ONE_UNIT, PAUSING, SCENARIOS, type Scenario } from './scenarios.js'
 import { SEEDS } from './seeds.js'
 import { play } from './window.js'
 
-/** What became of a scenario: means over the seeds. */
+/** Results of a scenario: means over the seeds. */
 export interface Utilisation {
   /** Part of the limit. */
   readonly used: number
-  /** The least and the most of any seed. */
+  /** The least and the most over the seeds. */
   readonly range: readonly [number, number]
-  /** Of the seed that left most: units that were left, the largest cost that was refused last, what may be left. */
+  /**
+   * Of the seed that left most: units left, the largest cost that was refused last, and the upper bound of the rest.
+   */
   readonly left: number
   readonly wanting: number
   readonly mayBeLeft: number
-  /** Part of the limit that was used by each hundredth of the window. */
+  /** Part of the limit used by each hundredth of the window. */
   readonly course: readonly number[]
 }
 
@@ -35,7 +37,7 @@ export function utilise({ story }: Scenario, way: Way, effort: Effort): Utilisat
   }
 }
 
-/** How much of the limit is used where tenants leave some of theirs. */
+/** Utilisation of the limit if tenants leave some of their shares. */
 export function utilisation(effort: Effort, tell: Tell): Findings {
   const rows = SCENARIOS.map((scenario) => {
     tell(scenario.title)

@@ -2,7 +2,7 @@ import type { Random } from '@fairlead/core'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import type { Rule, RuleOf } from './rule.js'
 
-/** What a request costs: a number, or a whole number from the first to the second, drawn anew for each request. */
+/** Cost of a request: a number, or a whole number from the first to the second, drawn anew for each request. */
 type Cost = number | readonly [number, number]
 
 /** A tenant that asks. Times are parts of the window. */
@@ -10,19 +10,19 @@ export interface Asker {
   readonly name: string
   /** @default 1 */
   readonly weight?: number
-  /** Of its requests, one after the other; the last one stands for all that follow. */
+  /** Costs of its requests, in order; the last one applies to all that follow. */
   readonly costs: readonly Cost[]
-  /** Between two requests, on the average. */
+  /** Mean interval between two requests. */
   readonly every: number
-  /** Another pace, from some time on. */
+  /** Another rate, from some time on. */
   readonly later?: { readonly from: number; readonly every: number }
-  /** When the first one comes. @default by chance, within `every` */
+  /** When the first one arrives. @default at random, within `every` */
   readonly from?: number
-  /** How many come. @default as many as there is time for */
+  /** Number of requests. @default as many as there is time for */
   readonly requests?: number
-  /** It stops once it was admitted this amount. @default it never does */
+  /** It stops after it was admitted this amount. @default it never does */
   readonly enough?: number
-  /** Whether what was refused comes again: when it was told to, or before the next request. @default true */
+  /** Whether a refused request returns: when it was told to, or before the next request. @default true */
   readonly returns?: boolean
 }
 
@@ -37,11 +37,11 @@ export interface Told {
   readonly by: ReadonlyMap<string, number>
   /** Used at each hundredth of the window, from 0 to 100. */
   readonly course: readonly number[]
-  /** The largest cost of those that were refused when they last asked; 0 if there is none. */
+  /** The largest cost among requests that were refused when they last asked; 0 if there is none. */
   readonly wanting: number
   /**
-   * As much may be left: less than that cost, and what an even pace still kept for others when it was last refused. Who
-   * asks until the end leaves less than the cost.
+   * Upper bound of the rest: less than that cost, and the units that an even pace still reserved for others at the last
+   * refusal. A tenant that asks until the end leaves less than the cost.
    */
   readonly mayBeLeft: number
 }
@@ -49,7 +49,7 @@ export interface Told {
 const WINDOW_MS = 1_000
 const STEPS = 100
 
-/** Runs a window. Who asks when, and for what, depends on the seed alone. */
+/** Runs a window. Times and costs of requests depend on the seed alone. */
 export function play({ limit, askers }: Story, ruleOf: RuleOf, seed: number): Told {
   const clock = manualClock()
   const weights = new Map(askers.map(({ name, weight = 1 }) => [name, weight]))
@@ -88,7 +88,7 @@ class Tenant {
   readonly #random: Random
   #arrivalMs: number
   #returnMs: number = Number.POSITIVE_INFINITY
-  /** Requests that have come, and those that were admitted or dropped. */
+  /** Requests that have arrived, and those that were admitted or dropped. */
   #come = 0
   #gone = 0
   #cost: number | undefined
@@ -114,7 +114,7 @@ class Tenant {
     return this.admitted >= (this.#asker.enough ?? Number.POSITIVE_INFINITY)
   }
 
-  /** Asks for all that is due, until something is refused. */
+  /** Asks for all due requests, until one is refused. */
   ask(): void {
     const { returns = true } = this.#asker
     const nowMs = this.nextMs

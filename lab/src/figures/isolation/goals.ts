@@ -3,11 +3,11 @@ import type { IsolationRow } from '../plots/isolation.js'
 import type { VariantName } from '../variants.js'
 import { SCENARIOS } from './scenarios.js'
 
-/** The most that p99 may be in the worst of these scenarios, as a part of what exact round robin makes of it. */
+/** Upper bound of p99 in the worst of these scenarios, as a part of p99 with exact round robin. */
 interface Bound {
   readonly what: string
   readonly variant: VariantName
-  /** How their titles begin. */
+  /** The prefix of their titles. */
   readonly where: RegExp
   readonly most: number
 }
@@ -29,7 +29,7 @@ const BOUNDS: readonly Bound[] = [
   { what: 'auto from 64, other scenarios', variant: 'auto', where: OTHERS, most: 1.15 },
 ]
 
-/** Where flows have places of their own, so that nobody is refused for somebody else's fault. */
+/** Variants in which flows have places of their own, so that none is refused because of another flow. */
 const PLACED = ['hashed', 'auto', 'perFlow', 'sparseFirst'] as const
 
 export function goalsOf(rows: readonly IsolationRow[]): Aim[] {

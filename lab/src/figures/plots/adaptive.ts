@@ -5,7 +5,7 @@ import { AXIS, COLOURS, draw, heading, INK, words } from './style.js'
 export interface Timeline {
   readonly title: string
   readonly phaseSeconds: number
-  /** By phase: the right limit, and what the best fixed one serves per second. */
+  /** By phase: the right limit, and the throughput per second of the best fixed one. */
   readonly knees: readonly number[]
   readonly best: readonly number[]
   readonly limit: { readonly one: readonly number[]; readonly mean: readonly number[] }
@@ -19,7 +19,7 @@ const ROWS = [
   { key: 'served', name: 'requests/s', top: 378, height: 150, color: COLOURS.green },
 ] as const
 
-/** The limit and what it serves, over time. */
+/** The limit and its throughput, over time. */
 export function plotAdaptive(timelines: readonly Timeline[], runs: number): string {
   const panels = ROWS.flatMap((row) =>
     timelines.map((timeline, column) => ({ ...row, timeline, left: LEFTS[column]! })),
@@ -85,7 +85,7 @@ function line(
   }
 }
 
-/** What would be right, phase by phase. */
+/** The right value, phase by phase. */
 function target({ phaseSeconds, knees, best }: Timeline, key: 'limit' | 'served', panel: number): LineSeriesOption {
   return {
     type: 'line',

@@ -11,7 +11,7 @@ export interface Courses {
 const WANTED = COLOURS.grey
 const HANDED_OUT = COLOURS.blue
 const OVER = COLOURS.orange
-/** Sums of doubles: only what is more than this part above the capacity is over it. */
+/** Rounding error of sums: only a value that exceeds the capacity by more than this part is over it. */
 const DUST = 1e-9
 
 const LEFT = 72
@@ -32,7 +32,7 @@ interface Panel {
   readonly series: readonly (LineSeriesOption | ScatterSeriesOption)[]
 }
 
-/** One server and five clients: what they want, what there is, and what is handed out. */
+/** One server and five clients: demand, capacity, and granted capacity. */
 export function plotAlone({ published, ours }: Courses): string {
   const side = (title: string, course: Course, left: number): Panel => ({
     title,
@@ -163,7 +163,7 @@ function capacity({ seconds, capacity }: Course): LineSeriesOption {
   }
 }
 
-/** Each look in which, or since the one before, clients had more than the highest capacity. */
+/** Each sample in which, or since the one before, clients had more than the highest capacity. */
 function over({ seconds, capacity, most }: Course): ScatterSeriesOption[] {
   const there = Math.max(...capacity)
   const data = most.flatMap((value, i) => (value > there * (1 + DUST) ? [[seconds[i]!, value]] : []))

@@ -29,14 +29,14 @@ function panel(title: string, x: string, y: string, refused: (curve: Curve, load
   }
 }
 
-/** What of all requests a curve refuses while load swings around a mean. */
+/** Mean share of requests that a curve refuses while load swings around a mean. */
 function meanOf(curve: Curve, mean: number): number {
   let sum = 0
   for (let i = 0; i < STEPS; i++) sum += curve.probability(mean + SWING * ((2 * i + 1) / STEPS - 1))
   return sum / STEPS
 }
 
-/** The curves of shedding, and what each refuses. */
+/** The curves of shedding, and the share that each refuses. */
 export function plotCurves(): string {
   return plotLines(
     'Three curves from load to the chance of refusal',

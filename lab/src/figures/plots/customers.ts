@@ -6,7 +6,7 @@ const LEFT = 72
 const GAP = 36
 const TOP = 128
 const HEIGHT = 300
-/** Waits that are drawn at least: a logarithmic axis has no zero. */
+/** Least wait in the picture: a logarithmic axis has no zero. */
 const LEAST_MS = 10
 
 interface Way {
@@ -14,18 +14,18 @@ interface Way {
   readonly customers: readonly Customer[]
 }
 
-/** A customer, and how long it waited, in milliseconds. */
+/** A customer, and its waits, in milliseconds. */
 export interface Customer {
   readonly noisy: boolean
   readonly p50: number
   readonly p99: number
   /** Part of its requests that was served. */
   readonly served: number
-  /** Mean wait in each period between two perturbations in which something of it started, seed after seed. */
+  /** Mean wait in each period between two perturbations in which one of its requests started, seed after seed. */
   readonly periods: readonly number[]
 }
 
-/** Waits of each customer, a panel for each way of queueing, a point for each of the first `periods` periods. */
+/** Waits of each customer, a panel for each queueing discipline, a point for each of the first `periods` periods. */
 export function plotCustomers(ways: readonly Way[], periods: number): string {
   const lefts = ways.map((_, i) => LEFT + i * (PANEL_WIDTH + GAP))
   return draw(
@@ -89,7 +89,7 @@ function points({ noisy, periods, p50 }: Customer, index: number, panel: number,
       // As one path: a path for each point would make the picture a megabyte.
       large: true,
       largeThreshold: 1,
-      // Beside each other, so that many alike can be seen as many.
+      // Side by side, so that equal values stay visible.
       data: periods.slice(0, most).map((ms, i) => [index + 0.5 * (((i * 0.618) % 1) - 0.5), Math.max(LEAST_MS, ms)]),
     },
     {

@@ -13,7 +13,7 @@ interface LineStyle {
   dashed?: boolean
 }
 
-/** A drawing without axes, of boxes, arrows and words, as an SVG document. Lengths in pixels. */
+/** A drawing of boxes, arrows and words without axes, as an SVG document. Lengths in pixels. */
 export class Drawing {
   readonly #width: number
   readonly #height: number
@@ -38,7 +38,7 @@ export class Drawing {
     return this
   }
 
-  /** A box with a name in it, and what it does below the name. */
+  /** A box with a name and a description below it. */
   box(
     x: number,
     y: number,

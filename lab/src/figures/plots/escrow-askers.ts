@@ -1,7 +1,7 @@
 import { TITLES, type Way } from '../escrow/rule.js'
 import { AXIS, COLOURS, draw, heading, INK } from './style.js'
 
-/** What a tenant was admitted, and what it should have been. */
+/** Units admitted to a tenant, and its entitlement. */
 export interface AskerShare {
   readonly name: string
   readonly byWay: Readonly<Record<Way, number>>
@@ -15,13 +15,13 @@ const COLOUR: Readonly<Record<Way, string>> = {
   paced: COLOURS.orange,
 }
 
-/** Units admitted by tenant, a bar for each rule, and a line where weighted max-min would be. */
+/** Units admitted by tenant, a bar for each rule, and a line at weighted max-min. */
 export function plotAskers(tenants: readonly AskerShare[]): string {
   const ways: readonly Way[] = ['excess', 'strict', 'paced']
   return draw(
     {
       title: heading(
-        'What an idle tenant leaves goes to others by weight, not to whoever asks most',
+        "An idle tenant's budget goes to the others by weight, not by demand",
         'Units admitted of 1000, beside a tenant of weight 5 that was admitted one unit and fell silent. Lines: ' +
           'weighted max-min of what is asked.',
       ),

@@ -8,13 +8,13 @@ const COLOUR: Readonly<Record<Way, string>> = {
   paced: COLOURS.orange,
 }
 const PANELS = [
-  { left: 76, title: 'Each tenant has a cost of its own' },
+  { left: 76, title: 'Each tenant has a constant cost' },
   { left: 590, title: 'Each call costs something else' },
 ] as const
 const PANEL_WIDTH = 450
 const TOP = 156
 
-/** Part of the limit that is used, by the largest cost: costs fixed, and drawn anew. */
+/** Part of the limit that is used, by the largest cost: constant costs, and costs drawn anew. */
 export function plotCoarse(
   panels: readonly Readonly<Record<Way, readonly number[]>>[],
   goals: readonly (readonly number[])[],

@@ -2,7 +2,7 @@ import type { LineSeriesOption } from 'echarts'
 import type { Way } from '../escrow/rule.js'
 import { AXIS, COLOURS, draw, FAINT, heading, words } from './style.js'
 
-/** How much of the limit was used as time went by, in hundredths of the window. */
+/** Part of the limit used over time, in hundredths of the window. */
 export interface Course {
   readonly title: string
   readonly byWay: Readonly<Record<Way, { readonly course: readonly number[] }>>
@@ -28,13 +28,13 @@ const PANEL_WIDTH = 350
 const TOP = 136
 const HEIGHT = 280
 
-/** Used over the window, where some tenants fall silent; a panel for each scenario. */
+/** Utilisation over the window, with tenants that fall silent; a panel for each scenario. */
 export function plotCourses(courses: readonly Course[]): string {
   return draw(
     {
       title: [
         heading(
-          'What silent tenants leave is used, if it is lent as time goes by',
+          'Unused guarantees are used if they are lent over time',
           'Part of the limit that is used in a window. Those who still ask want more than there is. Strict keeps for a ' +
             'silent tenant\nits whole guarantee until the window ends; paced, what an even pace would have left of it.',
         ),

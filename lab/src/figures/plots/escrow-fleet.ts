@@ -12,7 +12,7 @@ const LINES = [
   { index: 4, label: 'half of the processes\ncrash in each window', color: COLOURS.orange },
 ] as const
 
-/** What two processes of weights 4 : 1 get, by quantum; and what a fleet admits, window by window. */
+/** Units of two processes with weights 4 : 1, by quantum; and units that a fleet admits, window by window. */
 export function plotFleet(pairs: readonly Pair[], fleets: readonly Fleet[]): string {
   const bars = (['counter', 'ours'] as const).flatMap((pool) =>
     (['heavy', 'light'] as const).map((tenant) => ({

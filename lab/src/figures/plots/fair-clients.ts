@@ -7,12 +7,12 @@ const LINES: readonly { rule: RuleName; label: string; color: string }[] = [
   { rule: 'clock', label: 'fair clock', color: COLOURS.blue },
 ]
 
-/** What each client was served of what it was entitled to, least first. */
+/** Served / entitled of each client, sorted. */
 export function plotFairClients(clients: Readonly<Record<RuleName, readonly number[]>>): string {
   return draw(
     {
       title: heading(
-        'What each of 200 clients was served, of what it was entitled to',
+        'Served / entitled of each of 200 clients',
         '180 clients ask 0.5 times a second, 20 ask 10 times; there is enough for 100 requests a second. ' +
           'One run of 300 s. Black: fair.',
       ),

@@ -25,7 +25,7 @@ const PANELS: readonly { title: string; unit: string; height: number; lines: rea
     lines: [{ key: 'spare', label: 'left', color: COLOURS.green }],
   },
   {
-    title: 'The rate of the clock: what a flow may have',
+    title: "The rate of the clock: a flow's fair share",
     unit: 'requests/s',
     height: 90,
     lines: [{ key: 'fairRate', label: 'r', color: COLOURS.purple }],
@@ -47,7 +47,7 @@ const WIDTH = 860
 const TOP = 130
 const BETWEEN = 52
 
-/** What the fair clock measures, thinks and does, through a surge and a loss of half of the capacity. */
+/** State and refusals of the fair clock, through a surge and a loss of half of the capacity. */
 export function plotFairTrace(moments: readonly Moment[]): string {
   const tops = PANELS.map((_, i) => TOP + PANELS.slice(0, i).reduce((sum, { height }) => sum + height + BETWEEN, 0))
   return draw(
@@ -68,7 +68,7 @@ export function plotFairTrace(moments: readonly Moment[]): string {
         min: 0,
         max: Math.ceil(moments.at(-1)!.at),
         splitLine: { show: false },
-        // No label at the end: those of lines that end near 0 are there.
+        // No label at the end: the labels of lines that end near 0 are there.
         axisLabel: { ...AXIS.axisLabel, show: gridIndex === PANELS.length - 1, showMaxLabel: false },
         name: gridIndex === PANELS.length - 1 ? 'seconds' : '',
         nameGap: 28,

@@ -22,14 +22,14 @@ const LINES: readonly Line[] = [
   { name: 'sparseFirst', label: 'default: per flow,\nsparse flows first', color: COLOURS.orange, width: 4 },
 ]
 
-/** A scenario, and what each variant made of it. */
+/** A scenario, and the result of each variant. */
 export interface IsolationRow {
   readonly title: string
   readonly heavy: number
   readonly measured: Readonly<Record<VariantName, Omit<Measured, 'served'>>>
 }
 
-/** p99 waits of light flows against the number of heavy flows, a line for each way of queueing. */
+/** p99 waits of light flows against the number of heavy flows, a line for each queueing discipline. */
 export function plotIsolation(rows: readonly IsolationRow[]): string {
   return draw(
     {

@@ -5,7 +5,7 @@ export interface Line {
   readonly points: readonly (readonly [x: number, y: number])[]
   readonly color: keyof typeof COLOURS
   readonly dashed?: boolean
-  /** Stays where it is until the next point. */
+  /** Constant until the next point. */
   readonly step?: boolean
 }
 

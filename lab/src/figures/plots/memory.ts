@@ -14,7 +14,7 @@ const TOP = 128
 const HEIGHT = 140
 const STEP = 196
 const RANGE = [0.75, 0.95] as const
-/** From when to when the demand is four times as high. */
+/** The interval of four times the demand. */
 const SPIKE_SECONDS = [30, 60] as const
 
 /** Memory over time, a panel for each policy. */
@@ -76,7 +76,7 @@ function line({ most, everyMs }: MemoryCourse, panel: number): LineSeriesOption 
     type: 'line',
     xAxisIndex: panel,
     yAxisIndex: panel,
-    // The library draws no line to and from what is no number.
+    // The library draws no line to or from a value that is not a number.
     data: most.map((held, i) => [((i + 0.5) * everyMs) / 1_000, held ?? '-']),
     showSymbol: false,
     lineStyle: { color: COLOURS.blue, width: 1.8 },

@@ -1,6 +1,6 @@
 import { AXIS, COLOURS, draw, heading, words } from './style.js'
 
-/** What a flow was served of what all were, and what it should have been. */
+/** A flow's share of the total service, and its entitlement. */
 export interface ServedShare {
   readonly label: string
   readonly served: number
@@ -21,7 +21,7 @@ export function plotShares(byWeight: readonly ServedShare[], byCost: readonly Se
     {
       title: [
         heading(
-          'Flows get their weight, whatever their requests cost',
+          'Flows are served by weight, regardless of their costs',
           'Share of the service that each of five heavy flows gets, measured in cost, beside 200 light flows. ' +
             'Bars: served. Lines: entitled.',
         ),

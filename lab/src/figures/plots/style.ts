@@ -8,7 +8,7 @@ const WIDTH = 1_080
 
 type ColourName = 'blue' | 'orange' | 'green' | 'purple' | 'amber' | 'sky' | 'grey' | 'black'
 
-/** From the palette of Okabe and Ito, which people of any colour vision can tell apart. */
+/** From the palette of Okabe and Ito, which is distinguishable with any colour vision. */
 export const COLOURS: Readonly<Record<ColourName, string>> = {
   blue: '#0072b2',
   orange: '#d55e00',
@@ -34,7 +34,7 @@ export function draw(option: EChartsOption, height: number): string {
   return plain(svg)
 }
 
-/** Without what is for pointers only: a picture in a page has none, and its names are numbered through the process. */
+/** Without elements for pointers: a picture in a page has none, and their names are numbered through the process. */
 function plain(svg: string): string {
   return svg
     .replace(/<style[\s\S]*?<\/style>/g, '')
@@ -64,7 +64,7 @@ export function words(
   return { text, left, top, padding: 0, textStyle: { fontFamily: FONT, fontSize: size, color, fontWeight } }
 }
 
-/** What all axes share. */
+/** Common properties of all axes. */
 export const AXIS: Axis = {
   axisLabel: { color: FAINT, fontSize: 12 },
   axisLine: { lineStyle: { color: '#b0b0b0' } },

@@ -4,7 +4,7 @@ import { type Memory, type Scenario, simulate } from '../../simulation/shed/inde
 export interface MemoryCourse {
   readonly everyMs: number
   readonly outOfMemory: number
-  /** Undefined while nothing happened, above all while the process was gone. */
+  /** Undefined while nothing happened, in particular while the process was down. */
   readonly most: readonly (number | undefined)[]
 }
 

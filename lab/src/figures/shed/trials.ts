@@ -40,7 +40,7 @@ export interface Policy {
 
 export type PolicyName = 'none' | 'step' | 'linear' | 'logistic' | 'reservedLinear' | 'reserved' | 'live'
 
-/** From 0.75 to 0.95 of the limit. From `reservedLinear` on with what was let in since the last sample. */
+/** From 0.75 to 0.95 of the limit. From `reservedLinear` on with the requests admitted since the last sample. */
 export const POLICIES: Readonly<Record<PolicyName, Policy>> = {
   none: { title: 'no shedding', make: () => none },
   step: { title: 'step', make: (everyMs) => byMeter(everyMs, 'sampled', step(RANGE)) },
@@ -51,7 +51,7 @@ export const POLICIES: Readonly<Record<PolicyName, Policy>> = {
     make: (everyMs) => byMeter(everyMs, 'reserved', linear(RANGE)),
   },
   reserved: { title: 'logistic, with the reserve', make: (everyMs) => byMeter(everyMs) },
-  live: { title: 'with the reserve, on what is live after a collection', make: byLiveHeap },
+  live: { title: 'with the reserve, on live memory after a collection', make: byLiveHeap },
 }
 
 const plain = (): PlainMemory => new PlainMemory()
@@ -112,7 +112,7 @@ export const COLUMNS: readonly Column[] = [
   ),
 ]
 
-/** What else may happen to a process. */
+/** Other disturbances of a process. */
 export interface Row {
   readonly title: string
   readonly policy: PolicyName
@@ -130,7 +130,7 @@ const AFTER_SILENCE: readonly Stretch[] = [
   { untilMs: 60_000, perSecond: 0 },
   { untilMs: 80_000, perSecond: 800 },
 ]
-/** So little at last that nobody is refused by chance, as a few in a thousand are at 200/s, or where σ is 1.5. */
+/** So low at the end that no request is refused at random, as a few in a thousand are at 200/s, or with σ = 1.5. */
 const FALLING: readonly Stretch[] = [
   { untilMs: 30_000, perSecond: 800 },
   { untilMs: 90_000, perSecond: 100 },

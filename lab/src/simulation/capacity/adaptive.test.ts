@@ -14,14 +14,14 @@ import {
 import type { Machine } from './service.js'
 import { type Second, simulate } from './simulate.js'
 
-/** Seeds that nothing was chosen by. */
+/** Seeds by which nothing was chosen. */
 const SEEDS = Array.from({ length: 24 }, (_, i) => 9_001 + i)
 
 function mean(seconds: readonly Second[], of: (second: Second) => number): number {
   return seconds.reduce((sum, second) => sum + of(second), 0) / seconds.length
 }
 
-/** Throughput in the second half of each phase, as a share of what the best fixed limit gives. */
+/** Throughput in the second half of each phase, as a share of the best fixed limit's. */
 function shares({ stretches, best }: Trial, seeds: readonly number[]): number[] {
   const runs = seeds.map((seed) => simulate(adaptive(), { seed, stretches }))
   const phase = stretches[0]!.forMs / 1_000
@@ -74,7 +74,7 @@ describe('adaptive, where nothing runs short', () => {
     const [first, fifth] = [served(0, 60), served(240, 300)]
     expect(first[1], `${first}`).toBeGreaterThan(0.8)
     expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
-    // A few climbs end too soon, where hardly any requests end in a round. The next ones make up for that.
+    // A few climbs end too soon, because hardly any requests end in a round. The next ones compensate.
     expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
     expect(fifth[0], `${fifth}`).toBeGreaterThan(0.9)
   })
@@ -109,7 +109,7 @@ describe('adaptive, where nothing runs short', () => {
 describe('adaptive, over time', () => {
   it.each([
     ['16 cores', 16, 1.6, cores16, 305],
-    // More than enough in flight costs servers in order of arrival nothing, so little holds it.
+    // Excess in-flight requests cost servers in order of arrival nothing, so there is little pressure against them.
     ['16 servers', 16, 3.2, { ...cores16, kind: 'servers' }, 310],
     ['8 cores and 80 ms elsewhere', 40, 1.6, { kind: 'sharing', cores: 8, workMs: 20, elsewhereMs: 80 }, 340],
   ] as const)('keeps just above the knee in each of ten minutes: %s', (_, knee, most, machine, served) => {
@@ -127,7 +127,7 @@ describe('adaptive, over time', () => {
   it('does not climb to the top of a service that ends a few requests per second', () => {
     const machine: Machine = { kind: 'sharing', cores: 8, workMs: 3_000 }
     const runs = SEEDS.map((seed) => simulate(adaptive(), { seed, stretches: [{ forMs: 1_800_000, machine }] }))
-    // Nearly all requests of the first climb still run when it ends: some runs go too far, and need long to come back.
+    // Nearly all requests of the first climb still run when it ends: some runs overshoot, and take long to recover.
     const late = runs.map((run) => mean(run.slice(600), ({ served }) => served) / (8 / 3))
     expect(late.reduce((sum, share) => sum + share, 0) / late.length, `${late}`).toBeGreaterThan(0.7)
   })
@@ -142,7 +142,8 @@ describe('adaptive, over time', () => {
           { forMs: 60_000, machine: cores16 },
         ],
       })
-      // The backlog has gone, and so has a look that was under way: it needed 50 completions to see that nobody comes.
+      // The backlog is gone, and so is a probe that was under way: it needed 50 completions to see that no request
+      // arrives.
       const calm = seconds.slice(95, 120)
       const limit = calm[0]!.least
       for (const { least, largest } of calm) expect([least, largest]).toEqual([limit, limit])

@@ -29,7 +29,7 @@ export class Heap<T> {
     items[at] = item
   }
 
-  /** Takes the entry with the least key off; only of a heap that is not empty. */
+  /** Removes and returns the entry with the least key; the heap must not be empty. */
   pop(): T {
     const keys = this.#keys
     const items = this.#items

@@ -35,7 +35,7 @@ function trial(
   return { name, best, least, stretches: [before, during, before].map((machine) => ({ forMs: phaseMs, machine })) }
 }
 
-/** What the rule was chosen by. */
+/** The scenarios by which the rule was chosen. */
 export const TABLE: readonly Trial[] = [
   trial('16 cores, then 32, 50 ms', [sharing(16, 50), sharing(32, 50)], [318.1, 639.8, 320.7]),
   trial('16 servers, then 32, 50 ms', [servers(16, 50), servers(32, 50)], [318.1, 640.2, 320.7]),
@@ -45,11 +45,11 @@ export const TABLE: readonly Trial[] = [
     [354.7, 693.5, 356.4],
   ),
   trial('64 cores, then 128, 20 ms', [sharing(64, 20), sharing(128, 20)], [3197, 6399, 3197]),
-  // At 20 requests per second, ten seconds are four windows: short of 0.9 by what the luck of the draw costs, and in
-  // the first phase by the climb, which needs some seconds to see that 20 is too much already.
+  // At 20 requests per second, ten seconds are four windows: below 0.9 by random variation, and in the first phase by
+  // the climb, which needs some seconds to detect that 20 is too much already.
   trial('4 cores, then 8, 200 ms', [sharing(4, 200), sharing(8, 200)], [19.6, 40.1, 20.1], [0.7, 0.88, 0.85]),
   trial('16 servers, work 50 ms, then 250 ms', [servers(16, 50), servers(16, 250)], [318.1, 63.8, 319.1]),
-  // The knee moves by three, and all are sent on their way in step: waves of 400 ms.
+  // The knee moves by three, and all requests leave in step: waves of 400 ms.
   trial(
     '8 cores, 20 ms and 80 ms elsewhere, then 400 ms',
     [sharing(8, 20, { elsewhereMs: 80 }), sharing(8, 20, { elsewhereMs: 400 })],
@@ -68,7 +68,7 @@ export const TABLE: readonly Trial[] = [
   ),
 ]
 
-/** What it was not chosen by: other sizes, rhythms and shapes. */
+/** Held-out scenarios: other sizes, rhythms and shapes. */
 export const HOLD_OUTS: readonly Trial[] = [
   trial('12 cores, then 40', [sharing(12, 30), sharing(40, 30)], [399.9, 1307, 401], [0.9, 0.9, 0.9], 27_000),
   trial('10 servers, then 30', [servers(10, 100), servers(30, 100)], [100, 300.5, 100], [0.9, 0.9, 0.9], 33_000),
@@ -109,26 +109,29 @@ export const HOLD_OUTS: readonly Trial[] = [
   trial('200 cores, then 400, 100 ms', [sharing(200, 100), sharing(400, 100)], [2001, 3997, 1999]),
 ]
 
-/** Sixteen cores behind a cache: hits take a millisecond, use no core, and hide from averages that the cores thrash. */
+/**
+ * Sixteen cores behind a cache: hits take a millisecond, use no core, and hide the thrashing of the cores from
+ * averages.
+ */
 export const CACHED: readonly Machine[] = [0.1, 0.5].flatMap((thrashing) =>
   [0.2, 1 / 3, 0.5, 0.8].map((quickShare) => sharing(16, 50, { quickShare, thrashing })),
 )
 
-/** A service that runs short of nothing: each request waits elsewhere, for as long as it does, however many run. */
+/** A service without a shortage: each request waits elsewhere for a drawn time, independent of the number in flight. */
 export interface Unbounded {
   name: string
-  /** How long a request takes, in milliseconds, drawn. */
+  /** Duration of a request, in milliseconds, drawn. */
   lastingMs: (random: Random) => number
   /** Mean of that. */
   meanMs: number
-  /** How many arrive at a time. @default 1 */
+  /** Number of simultaneous arrivals. @default 1 */
   together?: number
 }
 
-/** Slots that an unbounded service needs to serve all that is asked of it. */
+/** Slots that an unbounded service needs to serve the whole demand. */
 export const NEEDED = 200
 
-/** Durations that a rule which compares means may take for congestion. */
+/** Durations that a rule which compares means may mistake for congestion. */
 export const UNBOUNDED: readonly Unbounded[] = [
   { name: 'always 1 s', lastingMs: () => 1_000, meanMs: 1_000 },
   { name: 'always 5 s', lastingMs: () => 5_000, meanMs: 5_000 },
@@ -151,12 +154,12 @@ export const UNBOUNDED: readonly Unbounded[] = [
   { name: '5 s, 40 arrive at once', lastingMs: () => 5_000, meanMs: 5_000, together: 40 },
 ]
 
-/** Five minutes of it, with requests that leave after two seconds in the line. */
+/** Five minutes of it, with requests that leave after two seconds in the queue. */
 export function unbounded(service: Unbounded, seed: number): Scenario {
   return { seed, stretches: [stretchOf(service, 300_000)], maxWaiting: NEEDED, patienceMs: 2_000 }
 }
 
-/** How long {@link afterShortage} is full before anything has room. */
+/** Duration of the shortage in {@link afterShortage}, until capacity is free. */
 export const SHORTAGE_MS = 120_000
 
 /** Ten minutes of it, after four cores were full at a limit of about five. */

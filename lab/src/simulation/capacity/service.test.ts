@@ -27,7 +27,7 @@ describe('the simulated service', () => {
   it('has room for any number elsewhere', () => {
     const machine: Machine = { kind: 'sharing', cores: 8, workMs: 20, elsewhereMs: 80 }
     expect(throughput(8, { ...machine, spread: 'none' })).toBeCloseTo(80, 6)
-    // All 8 cores at work, and by Little's law 32 elsewhere; a few more, for the times when they come in a bunch.
+    // All 8 cores busy, and by Little's law 32 elsewhere; a few more, for bursts.
     expect(throughput(48, machine)).toBeGreaterThan(0.85 * 400)
   })
 

@@ -1,7 +1,7 @@
 import type { Random } from '@fairlead/core'
 import { Heap } from './heap.js'
 
-/** What the service is made of at a time. */
+/** The resources of the service at a time. */
 export interface Machine {
   /**
    * `sharing`: cores that all requests share evenly, one core each at most; each c requests beyond the c cores make
@@ -12,16 +12,18 @@ export interface Machine {
   cores: number
   /** Mean work of a request on a core of its own, in milliseconds. */
   workMs: number
-  /** Time that a request then spends elsewhere, where there is room for any number; or draws it. @default 0 */
+  /**
+   * Time that a request then spends elsewhere, without a limit on the number; or a function that draws it. @default 0
+   */
   elsewhereMs?: number | ((random: Random) => number)
-  /** Share of the requests that need more work, and how much more, in milliseconds. @default none */
+  /** Share of the requests that need more work, and the additional work, in milliseconds. @default none */
   slowShare?: number
   slowWorkMs?: number
   /** Share of the requests that need no work here, such as hits of a cache, and take a millisecond. @default none */
   quickShare?: number
   /** Growth of all work for each c requests beyond the c cores. @default 0.1 */
   thrashing?: number
-  /** How the work is spread about its mean. @default 'exponential' */
+  /** Distribution of the work about its mean. @default 'exponential' */
   spread?: 'exponential' | 'none'
 }
 
@@ -29,7 +31,7 @@ export interface Job {
   startedMs: number
   workMs: number
   elsewhereMs: number
-  /** The machine refuses it. */
+  /** The machine refuses the request. */
   failed: boolean
 }
 
@@ -37,9 +39,9 @@ export interface Job {
 export class Service {
   #machine: Machine
   #nowMs = 0
-  /** Work that each running request has got so far since the beginning: all get the same (`sharing`). */
+  /** Work that each running request has received since the start: all receive the same (`sharing`). */
   #attained = 0
-  /** By the value of `#attained` at which they have all they need. */
+  /** By the value of `#attained` at which they are finished. */
   readonly #sharing: Heap<Job> = new Heap()
   /** By the time of their end. */
   readonly #served: Heap<Job> = new Heap()
@@ -55,7 +57,7 @@ export class Service {
     return this.#machine
   }
 
-  /** Running requests keep the work that they came with. */
+  /** Running requests keep their work. */
   change(machine: Machine): void {
     this.#machine = machine
     this.#serve()
@@ -70,20 +72,20 @@ export class Service {
     }
   }
 
-  /** When something happens next inside the service; Infinity if nothing runs. */
+  /** Time of the next event inside the service; Infinity if nothing runs. */
   get nextMs(): number {
     const left = this.#sharing.least - this.#attained
     const sharedMs = this.#sharing.size === 0 ? Number.POSITIVE_INFINITY : this.#nowMs + left / this.#speed()
     return Math.min(sharedMs, this.#served.least, this.#elsewhere.least)
   }
 
-  /** Moves on to `nowMs`, at most `nextMs`; what ends just then has not ended yet. */
+  /** Advances to `nowMs`, at most `nextMs`; a request that ends exactly then has not ended yet. */
   pass(nowMs: number): void {
     if (this.#sharing.size > 0) this.#attained += (nowMs - this.#nowMs) * this.#speed()
     this.#nowMs = nowMs
   }
 
-  /** Moves on to `nowMs`, at most `nextMs`; gives the request that ended just then, if one did. */
+  /** Advances to `nowMs`, at most `nextMs`; returns the request that ended exactly then, if any. */
   advance(nowMs: number): Job | undefined {
     const due = this.nextMs <= nowMs
     this.pass(nowMs)
@@ -102,7 +104,7 @@ export class Service {
     return undefined
   }
 
-  /** Work that a running request gets per millisecond. */
+  /** Work that a running request receives per millisecond. */
   #speed(): number {
     const running = this.#sharing.size
     const { cores, thrashing = 0.1 } = this.#machine

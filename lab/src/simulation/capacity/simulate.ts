@@ -3,44 +3,44 @@ import type { Capacity } from '@fairlead/core/queue'
 import { seededRandom } from '@fairlead/core/testing'
 import { type Job, type Machine, Service } from './service.js'
 
-/** A stretch of time in which nothing changes. */
+/** A stretch of time with constant conditions. */
 export interface Stretch {
   forMs: number
   machine: Machine
-  /** Requests that arrive per second, at random times; Infinity: somebody always waits. @default Infinity */
+  /** Requests that arrive per second, at random times; Infinity: a request always waits. @default Infinity */
   perSecond?: number
-  /** How many arrive at a time. @default 1 */
+  /** Number of simultaneous arrivals. @default 1 */
   together?: number
-  /** Share of the requests that the machine refuses at once, with the outcome `failure`. @default 0 */
+  /** Share of the requests that the machine refuses immediately, with the outcome `failure`. @default 0 */
   failing?: number
 }
 
 export interface Scenario {
   seed: number
   stretches: readonly Stretch[]
-  /** How many may wait; more are lost. @default 1000 */
+  /** Requests that may wait; more are lost. @default 1000 */
   maxWaiting?: number
-  /** How long a request waits before it leaves, where not somebody always waits. @default for ever */
+  /** Time after which a waiting request leaves, unless a request always waits. @default for ever */
   patienceMs?: number
 }
 
-/** What happened in a second. */
+/** Measurements of a second. */
 export interface Second {
-  /** Requests that ended well. */
+  /** Requests that succeeded. */
   served: number
   /** Mean limit, weighted by time. */
   limit: number
   /** Least and largest limit. */
   least: number
   largest: number
-  /** Requests that had to wait when they arrived; not counted while somebody always waits. */
+  /** Requests that had to wait when they arrived; not counted while a request always waits. */
   waited: number
 }
 
-/** How long a request takes that the machine refuses, or that needs no work. */
+/** Duration of a request that the machine refuses, or that needs no work. */
 const QUICK_MS = 1
 
-/** Runs requests through `capacity`, exponential in their work, and gives what happened, second by second. */
+/** Runs requests through `capacity`, exponential in their work, and returns the measurements, second by second. */
 export function simulate(capacity: Capacity, scenario: Scenario): Second[] {
   const { seed, stretches, maxWaiting = 1_000, patienceMs = Number.POSITIVE_INFINITY } = scenario
   const works = seededRandom(seed)
@@ -48,7 +48,10 @@ export function simulate(capacity: Capacity, scenario: Scenario): Second[] {
   const service = new Service(stretches[0]!.machine)
   const seconds: Second[] = []
   let nowMs = 0
-  /** When those that wait arrived, the longest first; one that is always there stands for all who always wait. */
+  /**
+   * Arrival times of the waiting requests, the longest wait first; with a request always waiting, one entry stands for
+   * all.
+   */
   const line: number[] = []
   let endless = false
   let failing = 0

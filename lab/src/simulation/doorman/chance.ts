@@ -1,6 +1,6 @@
 import { seededRandom } from '@fairlead/core/testing'
 
-/** Where the simulation's chance comes from. */
+/** A source of random numbers. */
 export interface Chance {
   /** In [0, 1). */
   real(): number
@@ -8,7 +8,7 @@ export interface Chance {
   upTo(most: number): number
 }
 
-/** What is left to chance, each from a stream of its own, so that the same seed brings every system the same world. */
+/** Random sources, each with its own stream, so that the same seed gives every system the same world. */
 export interface Chances {
   readonly wants: Chance
   readonly elections: Chance
@@ -32,10 +32,10 @@ function seeded(seed: number): Chance {
   return { real: random, upTo: (most) => Math.floor(random() * (most + 1)) }
 }
 
-/** What was drawn elsewhere: a number in [0, 1), or a range and what came of it. */
+/** A recorded draw: a number in [0, 1), or a range and the number drawn from it. */
 export type Draw = number | readonly [number, number, number]
 
-/** Gives recorded draws again, in their order, whoever asks. Throws if something else is asked for. */
+/** Replays recorded draws in their order, for any caller. Throws if another kind of draw is requested. */
 export function replayed(draws: readonly Draw[]): Chances & { readonly left: number } {
   let at = 0
   const next = (): Draw => {

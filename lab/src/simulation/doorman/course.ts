@@ -3,20 +3,20 @@ import { hasOfAll } from './measure.js'
 import { type Scenario, Simulation } from './scenario.js'
 import type { Server, System } from './system.js'
 
-/** What a scenario looks like over time: equally long lists, a place for each look. */
+/** A scenario over time: equally long lists, an entry for each sample. */
 export interface Course {
   readonly seconds: readonly number[]
-  /** What the root's master may hand out; 0 while there is none. */
+  /** Capacity of the root's master; 0 while there is none. */
   readonly capacity: readonly number[]
-  /** What clients want together. */
+  /** Total wants of the clients. */
   readonly wanted: readonly number[]
-  /** What clients have together. */
+  /** Total capacity of the clients. */
   readonly handedOut: readonly number[]
-  /** The most that they had together at any instant since the last look. */
+  /** The maximum of that total since the last sample. */
   readonly most: readonly number[]
 }
 
-/** Runs a scenario, and looks at it at regular times. */
+/** Runs a scenario, and samples it at regular times. */
 export function course<S extends Server>(
   scenario: Scenario,
   system: System<S>,

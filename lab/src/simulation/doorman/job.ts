@@ -2,7 +2,7 @@ import type { Chance } from './chance.js'
 
 /** A server of a job. Only one at a time is the master. */
 export interface Task {
-  /** `vanishedAt` is when the last master's lock was seen to go; absent if there never was one. */
+  /** `vanishedAt` is when the last master's lock was seen to disappear; absent if there never was one. */
   win(now: number, vanishedAt: number | undefined): void
   lose(now: number): void
 }
@@ -31,7 +31,7 @@ export class Job<T extends Task> {
     return this.#master
   }
 
-  /** Any task can win; if it is the master already, nothing happens. */
+  /** Any task can win; if it already is the master, nothing happens. */
   elect(now: number): void {
     const winner = this.tasks[this.#chance.upTo(TASKS - 1)]!
     if (winner === this.#master) return

@@ -5,24 +5,24 @@ import { Simulation } from './scenario.js'
 import { CAPACITY, type Server, type System } from './system.js'
 
 const SAMPLE_SECONDS = 5
-/** Samples from here on count. */
+/** Samples from this time on count. */
 const SETTLED_SECONDS = 60
-/** Sums of doubles are exact to about this part. */
+/** Relative rounding error of sums of doubles. */
 const DUST = 1e-9
 
-/** What came of a scenario. Parts are of the capacity unless they say otherwise. */
+/** Measurements of a scenario. Parts are of the capacity unless stated otherwise. */
 export interface Findings {
-  /** Handed out to clients, mean of the samples. */
+  /** Capacity handed out to clients, mean of the samples. */
   readonly handedOut: number
-  /** Of what is wanted or there, whichever is less. */
+  /** As a part of the smaller of wants and capacity. */
   readonly handedOutOfWanted: number
-  /** Of what each client wants, the part it has, and not more; over what is wanted or there. */
+  /** Each client's capacity up to its wants, as a part of the smaller of total wants and capacity. */
   readonly useful: number
-  /** In the wrong hands: what clients lack of their max-min share, over all shares. */
+  /** Misallocated capacity: the clients' deficits from their max-min shares, as a part of all shares. */
   readonly misallocated: number
-  /** The most that clients had together, at any instant. */
+  /** The maximum of the clients' total, at any instant. */
   readonly most: number
-  /** Samples in which clients had more than there is. */
+  /** Samples in which clients had more than the capacity. */
   readonly samplesOver: number
   readonly samples: number
   /** Instants at which a node with a lease had less than its children. */
@@ -30,7 +30,7 @@ export interface Findings {
   readonly messages: number
 }
 
-/** Runs a scenario, and looks at it after everything that happens. */
+/** Runs a scenario, and measures it after every event. */
 export function measure<S extends Server>(scenario: Scenario, system: System<S>, chances: Chances): Findings {
   const simulation = new Simulation(scenario, system, chances)
   const findings = observe(simulation)
@@ -92,7 +92,7 @@ function observe<S extends Server>(simulation: Simulation<S>): () => Findings {
   })
 }
 
-/** What all clients have together. */
+/** Total capacity of all clients. */
 export function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): number {
   let total = 0
   for (const { client } of clients) total += client.has(now)
@@ -100,8 +100,8 @@ export function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): num
 }
 
 /**
- * Tells how many nodes have a lease that is smaller than what their children have of them, for the clients that are
- * there now. It is asked after everything that happens, so it allocates nothing.
+ * Counts the nodes whose lease is smaller than the total of their children's leases, for the clients that are present.
+ * It is called after every event, so it allocates nothing.
  */
 function overseer<S extends Server>(simulation: Simulation<S>): () => number {
   const { clients, jobs } = simulation

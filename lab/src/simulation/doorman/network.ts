@@ -2,9 +2,9 @@ import type { Chance } from './chance.js'
 import type { Timeline } from './timeline.js'
 
 export interface Weather {
-  /** A message takes a whole number of seconds up to this, each as likely. */
+  /** A message takes a whole number of seconds up to this, each with equal probability. */
   readonly mostSeconds: number
-  /** Part of the requests, and of the answers, that never arrive. */
+  /** Part of the requests, and of the answers, that is lost. */
   readonly lost: number
 }
 
@@ -22,7 +22,7 @@ export class Network {
     this.#weather = weather
   }
 
-  /** Brings a request to `handle`, and what that says to `heard`; or loses either of them. */
+  /** Delivers a request to `handle`, and its answer to `heard`; or loses either of them. */
   call<A>(handle: () => A, heard: (answer: A) => void): void {
     this.#carry(() => {
       const answer = handle()

@@ -4,15 +4,15 @@ import { type OurServer, RESOURCE } from './our-server.js'
 import { type Client, MINIMUM_SECONDS, RETRY_SECONDS, type World } from './system.js'
 import type { Thread } from './timeline.js'
 
-/** After that long without an answer it asks again. */
+/** After this time without an answer it asks again. */
 const PATIENCE_SECONDS = 3
 
-/** A change of wants by more than this part of them is told at once, by a client that is eager. */
+/** An eager client reports a change of its wants by more than this part of them immediately. */
 const EARLY_CHANGE = 0.2
 
 /**
- * A client that asks when its refresh is due, and not before: as much as the published one knows and does. An eager one
- * does not keep a great change of its wants until then.
+ * A client that asks only when its refresh is due, like the published one. An eager one reports a large change of its
+ * wants earlier.
  */
 export class OurClient implements Client, Thread {
   at = 0
@@ -69,7 +69,7 @@ export class OurClient implements Client, Thread {
     this.#world.network.call(
       () => master.getCapacity({ clientId: this.name, resource }),
       (answer) => {
-        // What comes too late is not believed: the server has been told of a smaller lease meanwhile.
+        // A late answer is discarded: the server has been told of a smaller lease meanwhile.
         if (question !== this.#question) return
         this.#question++
         const { now: heardAt } = this.#world.timeline

@@ -21,10 +21,10 @@ import type { Thread } from './timeline.js'
 
 export const RESOURCE = 'resource0'
 
-/** Longer than any message is under way, there and back. */
+/** Longer than any round trip. */
 const PATIENCE_SECONDS = 3
 
-/** A task that runs our node, and asks its parent's master as the published ones do. */
+/** A task that runs our node, and sends requests to its parent's master like the published ones. */
 export class OurServer implements Server, Thread {
   at: number = Number.POSITIVE_INFINITY
   readonly #world: World
@@ -78,7 +78,7 @@ export class OurServer implements Server, Thread {
     return answer
   }
 
-  /** Asks the parent when that is due. */
+  /** Sends the request to the parent when it is due. */
   run(now: number): void {
     this.at = this.node.askAt(now)
     if (this.at > now) return
@@ -116,7 +116,7 @@ export class OurServer implements Server, Thread {
     })
   }
 
-  /** The parent's master, as far as this task knows. */
+  /** The parent's master, as known to this task. */
   #master(): OurServer | undefined {
     if (this.#parent !== undefined) return this.#parent
     const parent = this.#job.parent!

@@ -6,11 +6,11 @@ import { REFRESH_SECONDS, type System } from './system.js'
 export interface OurSystemOptions {
   /** Of the root. @default that of the published simulation, 8 */
   refreshSeconds?: number
-  /** Clients tell of a great change of their wants at once, not at the next refresh. @default false, as published */
+  /** Clients report a large change of their wants immediately, not at the next refresh. @default false, as published */
   eager?: boolean
 }
 
-/** Our nodes, with clients in the manner of the published ones. */
+/** Our nodes, with clients that behave like the published ones. */
 export function ourSystem(options: OurSystemOptions = {}): System<OurServer> {
   const { refreshSeconds = REFRESH_SECONDS, eager = false } = options
   const repository = ours(refreshSeconds)
@@ -20,7 +20,7 @@ export function ourSystem(options: OurSystemOptions = {}): System<OurServer> {
   }
 }
 
-/** Our nodes, with the clients that everybody uses. Their promises have to settle after each thing that happens. */
+/** Our nodes, with the clients of the package. Their promises have to settle after each event. */
 export function realSystem(): System<OurServer> {
   const { server } = ourSystem()
   return { server, client: (world, job, name, wants) => new RealClient(world, job, name, wants) }

@@ -27,20 +27,20 @@ export const six: Scenario = {
   },
 }
 
-/** What happens to a tree: somebody wants more, another task wins an election, or a job has no master for a while. */
+/** Events in a tree: a client wants more, another task wins an election, or a job has no master for a while. */
 type Mishap = 'spike' | 'election' | 'loss'
 
-/** How likely each is. The published table was read in two ways, by the order in which its rows come. */
+/** Their probabilities. The published table can be read in two ways, by the order of its rows. */
 type MishapTable = readonly (readonly [Mishap, weight: number])[]
 
-/** Rows in the order of the system that the figures were published from: 1, 10 and 4 of 15. */
+/** Rows in the order of the system behind the published figures: 1, 10 and 4 of 15. */
 const MISHAPS: MishapTable = [
   ['election', 1],
   ['spike', 10],
   ['loss', 4],
 ]
 
-/** Rows in the order in which they are written: 1, 5 and 9 of 15. */
+/** Rows in their written order: 1, 5 and 9 of 15. */
 const MISHAPS_AS_WRITTEN: MishapTable = [
   ['spike', 1],
   ['election', 5],
@@ -60,7 +60,7 @@ export const seven: Scenario = {
 /** In the order of their names. */
 export const PUBLISHED_SCENARIOS: readonly Scenario[] = [one, two, three, four, five, six, seven]
 
-/** Lets a mishap happen at regular times, from the 60th second on. */
+/** Triggers a mishap at regular times, from the 60th second on. */
 function mishaps<S extends Server>(simulation: Simulation<S>, seconds: number, table: MishapTable): void {
   const { timeline } = simulation.world
   const again = (): void => {
@@ -99,7 +99,7 @@ export const sevenAsWritten: Scenario = {
   plan: (simulation) => mishaps(simulation, 60, MISHAPS_AS_WRITTEN),
 }
 
-/** Messages that take their time, and some that are lost. */
+/** Messages that take time, and some that are lost. */
 export const sevenFarAway: Scenario = {
   ...seven,
   name: 'seven, 0 to 1 s, 2 % lost',

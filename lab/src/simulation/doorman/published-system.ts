@@ -17,11 +17,11 @@ interface Lease extends Grant {
   readonly refresh: number
 }
 
-/** What the published server keeps of a client or a server. */
+/** The published server's record of a client or a server. */
 interface Record {
   wants: number
   lease: Lease | undefined
-  /** What a server says its children have; a client has what it has. */
+  /** For a server, the total that it reports for its children; for a client, its capacity. */
   outstanding: number | undefined
   askedAt: number
 }
@@ -33,17 +33,17 @@ interface Ask {
   readonly outstanding: number | undefined
 }
 
-/** `'not master'`, or a lease, or nothing because the question came too soon. */
+/** `'not master'`, or a lease, or undefined because the request came too soon. */
 type Reply = 'not master' | Lease | undefined
 
-/** A master whose own lease is that of the root. */
+/** The refresh interval of a master with the root's own lease. */
 const ROOT_REFRESH_SECONDS = 16
-/** A task that is not the master sleeps so long. */
+/** Sleep of a task that is not the master. */
 const ASLEEP_SECONDS = 86_400
 
 /**
  * The simulation of the original system, as published: leases are echoed while a master learns, then proportional
- * shares, with the sum of all wants sent up the tree. It knows one resource.
+ * shares, with the sum of all wants sent up the tree. It has one resource.
  */
 export class PublishedServer implements Server, Thread {
   at = 0
@@ -58,7 +58,7 @@ export class PublishedServer implements Server, Thread {
   #records = new Map<string, Record>()
   #cleanedAt = Number.NEGATIVE_INFINITY
 
-  /** Of this task: its successor is somebody else to the parent. */
+  /** Identifies this task: for the parent, its successor is another client. */
   readonly #id: string
 
   constructor(world: World, job: Job<PublishedServer>, task: number) {
@@ -132,7 +132,7 @@ export class PublishedServer implements Server, Thread {
   #share(record: Record): number {
     record.lease = undefined
     const [wants, own, leases] = this.sums()!
-    // The original divides by zero here, and ends; in its own scenarios everybody always wants something.
+    // The original divides by zero here, and ends; in its own scenarios there are always wants.
     if (wants === 0) return 0
     const free = Math.max(own - leases, 0)
     return wants < own ? Math.min(record.wants, free) : Math.min((record.wants * own) / wants, free)
@@ -144,7 +144,7 @@ export class PublishedServer implements Server, Thread {
     return { capacity, expiry, refresh: now + refresh >= expiry ? expiry - now - 1 : refresh }
   }
 
-  /** Once a second: children whose leases have expired, or everything when the server's own has. */
+  /** Once a second: removes children whose leases have expired, or everything when the server's own has. */
   #clean(now: number): void {
     if (this.#cleanedAt >= now || !this.#known) return
     this.#cleanedAt = now
@@ -216,7 +216,7 @@ class PublishedClient implements Client, Thread {
   }
 }
 
-/** Asks any task of a job who its master is. */
+/** Asks any task of a job for its master. */
 function masterOf(job: Job<PublishedServer>, world: World): PublishedServer | undefined {
   world.chances.discovery.upTo(job.tasks.length - 1)
   return job.master

@@ -5,10 +5,12 @@ import type { Job } from './job.js'
 import { type OurServer, RESOURCE } from './our-server.js'
 import type { Client, World } from './system.js'
 
-/** Longer than any message is under way, there and back. */
+/** Longer than any round trip. */
 const DEADLINE_MS = 3_000
 
-/** The client that everybody uses: it asks at once when its wants change by much, and a little later than due. */
+/**
+ * The client of the package: it asks immediately when its wants change by much, and otherwise a little later than due.
+ */
 export class RealClient implements Client {
   readonly #lease: RateLease
   #wants: number
@@ -57,7 +59,7 @@ export class RealClient implements Client {
   }
 }
 
-/** A server whose answers take their time, or never come. */
+/** A server with delayed or lost answers. */
 function overNetwork(world: World, server: OurServer): CapacityService {
   return {
     discovery: () => server.node.discovery(world.timeline.now),

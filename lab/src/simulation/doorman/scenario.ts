@@ -4,7 +4,7 @@ import { CALM, Network, type Weather } from './network.js'
 import type { Client, Server, System, World } from './system.js'
 import { Timeline } from './timeline.js'
 
-/** A tree of servers with clients at its leaves, and what happens to them. */
+/** A tree of servers with clients at its leaves, and its events. */
 export interface Scenario {
   readonly name: string
   readonly seconds: number
@@ -13,16 +13,16 @@ export interface Scenario {
   readonly clientsPerLeaf: number
   readonly wants: number
   readonly weather?: Weather
-  /** By which part of what they want clients change it every 10 s, at most. @default 0.1 */
+  /** Largest relative change of a client's wants, every 10 s. @default 0.1 */
   readonly drift?: number
-  /** What is planned when it begins. */
+  /** Schedules events at the start. */
   plan?<S extends Server>(simulation: Simulation<S>): void
 }
 
 const DRIFT_SECONDS = 10
 const DRIFT = 0.1
 
-/** A scenario at work. */
+/** A running scenario. */
 export class Simulation<S extends Server> {
   readonly world: World
   readonly jobs: Job<S>[] = []
@@ -48,7 +48,7 @@ export class Simulation<S extends Server> {
     return this.world.timeline.now
   }
 
-  /** Calls `look` after everything that happens. */
+  /** Calls `look` after every event. */
   watch(look: () => void): void {
     this.#looked.push(look)
   }
@@ -65,7 +65,7 @@ export class Simulation<S extends Server> {
     else for (let i = 0; i < branches; i++) this.#grow(scenario, job, level + 1)
   }
 
-  /** Makes a client whose wants drift. */
+  /** Creates a client whose wants drift. */
   addClient(job: Job<S>, wants: number): Client {
     const client = this.#system.client(this.world, job, `client:${this.clients.length + 1}`, wants)
     this.clients.push({ client, job })

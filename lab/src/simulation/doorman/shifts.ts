@@ -3,10 +3,10 @@ import type { Chances } from './chance.js'
 import { type Scenario, Simulation } from './scenario.js'
 import { CAPACITY, type Server, type System } from './system.js'
 
-/** How demand moves, and what follows. All begin long before, so that everything has settled. */
+/** Shifts of demand, and the response. All begin late, so that the system has settled. */
 const BEFORE_SECONDS = 200
 const LONG_ENOUGH_SECONDS = 200
-/** Part of the max-min shares that clients have when the move has been followed. */
+/** The response is complete when clients have this part of their max-min shares. */
 const FOLLOWED = 0.99
 const WANTS = 15
 
@@ -20,12 +20,12 @@ export const TREE: Scenario = {
   seconds: BEFORE_SECONDS + LONG_ENOUGH_SECONDS,
 }
 
-/** As many clients of one server. */
+/** The same number of clients at one server. */
 export const LEVEL: Scenario = { ...TREE, name: 'level', branches: [], clientsPerLeaf: 45 }
 
 /**
- * Seconds until clients have 99 % of their max-min shares, after a third of them (in a tree: one region) `'return'`,
- * who wanted nothing, or `'leave'`. `phase` moves the moment, in seconds.
+ * Seconds until clients have 99 % of their max-min shares, after a third of them (in a tree: one region), which wanted
+ * nothing, `'return'`, or after they `'leave'`. `phase` moves the moment, in seconds.
  */
 export function secondsToFollow<S extends Server>(
   scenario: Scenario,
@@ -68,13 +68,13 @@ function served<S extends Server>({ clients, now }: Simulation<S>): number {
   return has / total
 }
 
-/** Seconds until a client that is new just after a change of master has something, and 90 % of its share. */
+/** Seconds until a client that arrives just after a change of master has some capacity, and 90 % of its share. */
 export interface Welcome {
   readonly something: number
   readonly share: number
 }
 
-/** The master of a job at `level` is away for `away` seconds; as soon as there is another, a client comes. */
+/** The master of a job at `level` is away for `away` seconds; as soon as there is another, a client arrives. */
 export function welcome<S extends Server>(
   system: System<S>,
   chances: Chances,

@@ -7,7 +7,7 @@ import { publishedSystem } from './published-system.js'
 import type { Scenario } from './scenario.js'
 import { LEVEL, secondsToFollow, TREE, welcome } from './shifts.js'
 
-/** Few seeds here: the figures in the docs are made of more. */
+/** Few seeds here: the figures in the docs have more. */
 const SEEDS = [1, 2, 3]
 
 function ours(scenario: Scenario, seeds: readonly number[] = SEEDS): Findings[] {

@@ -3,7 +3,7 @@ import type { Job, Task } from './job.js'
 import type { Network } from './network.js'
 import type { Timeline } from './timeline.js'
 
-/** What everything in the simulation shares. */
+/** State shared by the whole simulation. */
 export interface World {
   readonly timeline: Timeline
   readonly chances: Chances
@@ -21,13 +21,13 @@ export interface Grant {
 /** A client of the leaf jobs. */
 export interface Client {
   wants: number
-  /** What it keeps to now. */
+  /** Its present capacity. */
   has(now: number): number
 }
 
-/** A server as the simulation looks at it. */
+/** The simulation's view of a server. */
 export interface Server extends Task {
-  /** Its own lease, if it has one. */
+  /** Its own lease, if any. */
   own(now: number): Grant | undefined
 }
 
@@ -37,12 +37,12 @@ export interface System<S extends Server> {
   client(world: World, job: Job<S>, name: string, wants: number): Client
 }
 
-/** What the published simulation divides. */
+/** The capacity of the published simulation. */
 export const CAPACITY = 500
 export const SAFE_CAPACITY = 10
 export const LEASE_SECONDS = 60
 export const REFRESH_SECONDS = 8
 /** Shortest time between two answers to the same child. */
 export const MINIMUM_SECONDS = 2
-/** How long to wait when nobody knows the master. */
+/** Time until the next attempt if the master is unknown. */
 export const RETRY_SECONDS = 5

@@ -1,4 +1,4 @@
-/** Something that runs again and again: at `at`, which it moves on. */
+/** A repeated task: runs at `at`, which it advances. */
 export interface Thread {
   at: number
   run(now: number): void
@@ -10,9 +10,9 @@ interface Action {
 }
 
 /**
- * The published simulation's time: whole seconds. At each second first the actions of that second, in the order in
- * which they were planned, then the threads that are due, in the order in which they were made; a thread that is due
- * again at once waits for the actions of that second.
+ * The published simulation's time: whole seconds. In each second, first the actions of that second, in the order of
+ * their scheduling, then the threads that are due, in the order of their creation; a thread that is due again
+ * immediately waits for the actions of that second.
  */
 export class Timeline {
   #now = 0
@@ -20,7 +20,7 @@ export class Timeline {
   readonly #threads: Thread[] = []
   readonly #looked: () => void
 
-  /** `looked` is called after everything that happens. */
+  /** `looked` is called after every event. */
   constructor(looked: () => void) {
     this.#looked = looked
   }
@@ -29,7 +29,7 @@ export class Timeline {
     return this.#now
   }
 
-  /** Runs `run` in `seconds`, after what was planned for then before. */
+  /** Runs `run` in `seconds`, after actions scheduled earlier for the same time. */
   after(seconds: number, run: () => void): void {
     this.#actions.push({ at: this.#now + seconds, run })
   }
@@ -46,12 +46,12 @@ export class Timeline {
     this.#threads.push(thread)
   }
 
-  /** Runs up to `seconds`, that second included. */
+  /** Runs up to and including `seconds`. */
   run(seconds: number): void {
     for (const _ of this.#happenings(seconds)) this.#looked()
   }
 
-  /** The same for what answers with promises: `settled` waits until nothing more comes of what has happened. */
+  /** The same for promises: `settled` waits until all consequences of an event have happened. */
   async runSettling(seconds: number, settled: () => Promise<void>): Promise<void> {
     await settled()
     for (const _ of this.#happenings(seconds)) {
@@ -60,7 +60,7 @@ export class Timeline {
     }
   }
 
-  /** Lets one thing after the other happen. */
+  /** Executes one event after the other. */
   *#happenings(seconds: number): Generator<void> {
     while (this.#now < seconds) {
       this.#now = Math.min(seconds, this.#next())

@@ -3,7 +3,7 @@ import { type Client, type ClientWindow, simulateClients } from './clients.js'
 
 const WINDOW_MS = 60_000
 
-/** Tenants of these weights, of which those in `pausing` leave most of their share. */
+/** Tenants of these weights; those in `pausing` leave most of their share. */
 function tenants(weights: readonly number[], pausing: readonly number[], more: Partial<Client> = {}): Client[] {
   return weights.map((weight, i) => {
     const client: Client = { weight, cost: 1, returns: 'as-told', ...more }
@@ -18,7 +18,9 @@ function run(clients: readonly Client[], limit: number): ClientWindow[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
-/** How much two that ask differ, at most, per weight, in units of the bound that holds for those that never pause. */
+/**
+ * The largest difference between two asking tenants, per weight, in units of the bound for tenants that never pause.
+ */
 function deviation(clients: readonly Client[], windows: readonly ClientWindow[], largest: number): number {
   const asking = clients.flatMap(({ pausesAt }, i) => (pausesAt === undefined ? [i] : []))
   const weight = (i: number): number => clients[i]!.weight
@@ -57,7 +59,7 @@ describe.each(FLEETS)(
       const windows = run(clients, 30_000)
       for (const { used } of windows) expect(sum(used)).toBeGreaterThanOrEqual(30_000 - largest)
       expect(deviation(clients, windows, largest)).toBeLessThanOrEqual(1)
-      // Once for each cost that is allowed, and seldom in vain.
+      // Once for each admitted cost, and rarely in vain.
       const asked = sum(windows.map((window) => window.asked))
       const allowed = sum(windows.map((window) => window.allowed))
       expect(asked / allowed).toBeLessThan(cost === 1 ? 2 : 6)
@@ -73,7 +75,7 @@ describe.each(FLEETS)(
       const clients = [{ ...first!, returns: WINDOW_MS / 2_000 }, ...others]
       const windows = run(clients, 30_000)
       for (const { used } of windows) expect(sum(used)).toBeGreaterThanOrEqual(0.999 * 30_000)
-      // Those that wait come once in a millisecond at best.
+      // Waiting clients return at most once in a millisecond.
       expect(deviation(clients, windows, 1)).toBeLessThanOrEqual(2)
     })
   },
@@ -83,7 +85,7 @@ describe('tenants that come back at a slow pace of their own', () => {
   it('find what they are due', () => {
     const clients = tenants([4, 1, 4, 1], [2, 3], { returns: WINDOW_MS / 50 })
     const windows = run(clients, 30_000)
-    // Up to a fiftieth of what those that pause leave comes after they have asked for the last time.
+    // Up to a fiftieth of the paused tenants' budget is released after the last request.
     for (const { used } of windows) expect(sum(used)).toBeGreaterThanOrEqual(0.985 * 30_000)
     expect(deviation(clients, windows, 1)).toBeLessThanOrEqual(1)
   })

@@ -5,18 +5,18 @@ import { seededRandom } from '@fairlead/core/testing'
 import { Heap } from '../capacity/heap.js'
 
 /**
- * A tenant that wants all it can get: whenever it asks, it asks until it is refused. Only at the beginning of a window
- * it asks once, so that all are there before one has taken what they leave.
+ * A tenant that wants as much as it can get: at each visit it asks until it is refused. Only at the start of a window
+ * it asks once, so that all are present before one has taken the others' unused budget.
  */
 export interface Client {
   weight: number
-  /** Cost of a request; of each anew, if it is two numbers: whole ones from the first to the second. */
+  /** Cost of a request; two numbers: drawn anew for each, whole numbers from the first to the second. */
   cost: number | readonly [number, number]
-  /** When it comes back after a refusal: when it was told to, or at this interval in ms, whatever it is told. */
+  /** When it returns after a refusal: when it was told to, or at this interval in ms regardless of that. */
   returns: 'as-told' | number
-  /** Comes later than it means to by up to this much, in milliseconds. @default 0 */
+  /** Returns later than intended by up to this much, in milliseconds. @default 0 */
   lateMs?: number
-  /** Pauses until the next window once it has used this part of its weight's share of the limit. @default Infinity */
+  /** Pauses until the next window after this part of its weight's share of the limit. @default Infinity */
   pausesAt?: number
 }
 
@@ -29,7 +29,7 @@ export interface ClientScenario {
   clients: readonly Client[]
 }
 
-/** What happened in a window. */
+/** Results of a window. */
 export interface ClientWindow {
   /** By client. */
   used: number[]
@@ -37,7 +37,7 @@ export interface ClientWindow {
   allowed: number
 }
 
-/** Runs clients on one escrow, each on its own, and gives what was used window by window. */
+/** Runs clients on one escrow, each independently, and returns the usage window by window. */
 export function simulateClients({ seed, limit, windowMs, reserve, windows, clients }: ClientScenario): ClientWindow[] {
   const random = seededRandom(seed)
   const events: Heap<() => void> = new Heap()
@@ -84,7 +84,7 @@ export function simulateClients({ seed, limit, windowMs, reserve, windows, clien
     later(0)
   }
   for (let window = 0; window < windows; window++) {
-    // Nobody comes back from an earlier window.
+    // Discards returns from an earlier window.
     while (events.size > 0) events.pop()
     nowMs = window * windowMs
     for (const i of clients.keys()) start(i)

@@ -6,7 +6,7 @@ import { type Fault, simulateFleet } from './fleet.js'
 
 const LIMIT = 400
 const WINDOW_MS = 1_000
-/** Nothing of this window is left untouched, and the faults happen in it. */
+/** The faults happen in this window, which is fully contended. */
 const FAULTY = 2
 const WEIGHTS = [4, 1, 1, 1]
 /** A run takes a tenth of a second. */
@@ -21,7 +21,7 @@ const TREE = hierarchy({
   ],
 })
 
-/** Four processes, each with a tenant that wants several times what there is, or about as much as that. */
+/** Four processes, each with a tenant that wants several times the limit, or about the limit. */
 async function admitted(
   seed: number,
   faults: readonly Fault[],
@@ -37,10 +37,10 @@ async function admitted(
 }
 
 const place = fc.integer({ min: 0, max: 3 })
-/** When, from the faulty window's first moment to its last. */
+/** A moment, from the faulty window's first to its last. */
 const moment = fc.integer({ min: 0, max: 999 }).map((part) => FAULTY * WINDOW_MS + part)
 const agoMs = fc.option(fc.integer({ min: 1, max: 600 }), { nil: undefined })
-/** Clients come back after pauses of their own. */
+/** Clients reconnect after individual pauses. */
 const reconnectMs = fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 4, maxLength: 4 })
 
 const FAULTS: Record<string, fc.Arbitrary<Fault[]>> = {

@@ -7,7 +7,7 @@ import { type FleetResult, type FleetScenario, type FleetTenant, simulateFleet }
 const LIMIT = 2_000
 const WINDOW_MS = 2_000
 
-/** A tenant that asks for several times what it can get. */
+/** A tenant that asks for several times its share. */
 function greedy(name: string, weight: number, more: Partial<FleetTenant> = {}): FleetTenant {
   return { name, weight, cost: 1, everyMs: 2, ...more }
 }
@@ -26,7 +26,7 @@ function run(scenario: Partial<FleetScenario>): Promise<FleetResult> {
   return simulateFleet({ seed: 1, ...defaults, ...scenario })
 }
 
-/** Share of the limit that was used, on average over whole windows; the first one begins empty-handed. */
+/** Share of the limit that was used, on average over whole windows; the first one starts without grants. */
 function used({ windows }: FleetResult, limit = LIMIT): number {
   const whole = windows.slice(1)
   return whole.reduce((sum, { admitted }) => sum + admitted, 0) / whole.length / limit
@@ -113,7 +113,7 @@ describe('a fleet on one pool, while all ask', () => {
         expect(admitted).toBeGreaterThan((Number(part) - 0.05) * limit)
         expect(calls).toBeLessThanOrEqual(0.01 * admitted)
       }
-      // Over the end of a window, too: what its first checks spend was drawn before.
+      // Also across the end of a window: its first checks spend budget that was drawn before.
       for (const atMs of result.waitsMs) expect(atMs).toBeLessThan(150)
       expect(result.slowestMs).toBeLessThanOrEqual(100.1)
     },
@@ -166,7 +166,7 @@ describe('a fleet on one pool, in bad weather', () => {
   })
 
   it.each([1, 2])('admits no more than the limit where answers are later than windows, seed %d', async (seed) => {
-    // A third of the answers comes after a quarter to more than a whole window.
+    // A third of the answers arrives after a quarter to more than a whole window.
     const weather = { ...WEATHER, late: 0.33, lateMs: 55 }
     const result = await run({ seed, limit: 50, windowMs: 50, quantum: 5, windows: 200, weather, storeTimeoutMs: 10 })
     expect(most(result)).toBeLessThanOrEqual(50)
@@ -202,7 +202,7 @@ describe('a fleet on one pool, in bad weather', () => {
         const tree = isTree ? { tree: TREE } : {}
         const result = await simulateFleet({ ...one, ...tree, limit: 200, windowMs: 100, windows: 6 })
         expect(most(result)).toBeLessThanOrEqual(200)
-        // In a tree, whoever has waited for its group's pool may wait for the one above.
+        // In a tree, a call that has waited for its group's pool may wait for the one above.
         expect(result.slowestMs).toBeLessThan(one.storeTimeoutMs * (isTree ? 2 : 1) * 1.01)
       }),
       propertyRuns(0.25),
@@ -224,7 +224,7 @@ describe('a fleet on one pool, in bad weather', () => {
   it('exceeds nothing when the store loses its memory, and goes on in the next window', async () => {
     const shares: number[] = []
     for (let seed = 1; seed <= 12; seed++) {
-      // In the second window soon after it began, in the fourth in the middle, in the sixth near the end.
+      // In the second window soon after its start, in the fourth in the middle, in the sixth near the end.
       const faults = [1.02, 3.5, 5.9].map((window) => ({ kind: 'forget' as const, atMs: window * WINDOW_MS }))
       const result = await run({ seed, faults, weather: WEATHER })
       expect(most(result)).toBeLessThanOrEqual(LIMIT)

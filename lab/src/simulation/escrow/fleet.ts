@@ -6,26 +6,26 @@ import { Machine } from './machine.js'
 import { DistantStore, Site, type Weather } from './network.js'
 import { Timeline } from './timeline.js'
 
-/** A tenant that asks again and again. */
+/** A tenant that asks repeatedly. */
 export interface FleetTenant {
   name: string
   weight: number
-  /** Cost of a request; of each anew, if it is two numbers: whole ones from the first to the second. */
+  /** Cost of a request; two numbers: drawn anew for each, whole numbers from the first to the second. */
   cost: number | readonly [number, number]
-  /** Mean time between two requests that are allowed; one that is refused comes back when it is told to. */
+  /** Mean time between two admitted requests; a refused one returns when it is told to. */
   everyMs: number
   /** Asks only in this part of each window. @default [0, 1] */
   active?: readonly [number, number]
 }
 
-/** Something that befalls a fleet at a time. */
+/** A fault of a fleet at a time. */
 export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill'; readonly place: number }
-  /** As by SIGSTOP and SIGCONT, or a handler that blocks for so long. */
+  /** As by SIGSTOP and SIGCONT, or a handler that blocks for that time. */
   | { readonly kind: 'stop'; readonly place: number; readonly forMs: number }
-  /** The store is emptied, or set back to what it knew so long ago. */
+  /** The store is emptied, or set back to its state `agoMs` ago. */
   | { readonly kind: 'forget'; readonly agoMs?: number }
-  /** The store starts anew and is empty, or set back; each process finds it after a time of its own. */
+  /** The store restarts and is empty, or set back; each process reconnects after its own delay. */
   | { readonly kind: 'restart'; readonly reconnectMs: readonly number[]; readonly agoMs?: number }
 )
 
@@ -37,27 +37,27 @@ export interface FleetScenario {
   windows: number
   /** The tenants of each process. */
   processes: readonly (readonly FleetTenant[])[]
-  /** What befalls calls. @default round trips of 1 to 5 ms, nothing lost or late */
+  /** Delays and losses of calls. @default round trips of 1 to 5 ms, nothing lost or late */
   weather?: Partial<Weather>
-  /** How far apart the clocks of the processes are. @default 1000 */
+  /** Spread of the clocks of the processes. @default 1000 */
   skewMs?: number
-  /** How much faster or slower they go than the store's, at most. @default 0.0005 */
+  /** Largest deviation of their rates from the store's clock. @default 0.0005 */
   drift?: number
-  /** Chance of each process to crash in a window; another one takes its place at once. @default 0 */
+  /** Chance of each process to crash in a window; another one replaces it immediately. @default 0 */
   crashes?: number
   onStoreError?: OnStoreError
-  /** Who shares with whom first. @default all are in one group */
+  /** Groups that share first among themselves. @default all are in one group */
   tree?: Hierarchy
   storeTimeoutMs?: number
   /** Times between which the store is away. */
   away?: readonly [number, number]
-  /** What else happens, in order. */
+  /** Other events, in order. */
   faults?: readonly Fault[]
-  /** Makes the store, which must answer at once. @default the pool that ships */
+  /** Creates the store, which must answer synchronously. @default the pool that ships */
   storeOf?: (clock: Clock) => PoolStore
 }
 
-/** What happened in a window of the store's clock. */
+/** Results of a window of the store's clock. */
 interface FleetWindow {
   admitted: number
   byTenant: Map<string, number>
@@ -66,26 +66,26 @@ interface FleetWindow {
 
 export interface FleetResult {
   windows: FleetWindow[]
-  /** Longest that a check took, how many were answered at once, and when the others were asked. */
+  /** The longest check, the number of synchronous answers, and the times of the other checks. */
   slowestMs: number
   local: number
   waitsMs: number[]
   checks: number
-  /** Answers that were declared for a store that is away. */
+  /** Answers that were given because the store was away. */
   storeErrors: number
   crashes: number
-  /** What the pool kept for all processes together, as they knew it when the store went away. */
+  /** Total budget that the pool held for all processes, as they knew it when the store went away. */
   heldWhenAway: number
 }
 
-/** One process: an escrow of its own, on a clock of its own. */
+/** One process: an escrow with its own clock. */
 interface Process {
   escrow: LeasedFairEscrow
   machine: Machine
   store: DistantStore
 }
 
-/** Runs a fleet on one pool, and gives what was admitted, window by window of the store's clock. */
+/** Runs a fleet on one pool, and returns the admissions, window by window of the store's clock. */
 export async function simulateFleet(scenario: FleetScenario): Promise<FleetResult> {
   const { seed, limit, windowMs, quantum, windows, processes } = scenario
   const { skewMs = 1_000, drift = 0.0005, crashes = 0, onStoreError = 'refuse', storeTimeoutMs = 50 } = scenario
@@ -128,7 +128,7 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
       if (answer instanceof Promise) result.waitsMs.push(askedMs)
       else result.local++
       void Promise.resolve(answer).then(({ allowed, reason, retryAfterMs }) => {
-        // What a process that was killed meanwhile has decided reaches nobody.
+        // Decisions of a process that was killed meanwhile are lost.
         if (!machine.isAlive) return
         result.checks++
         result.slowestMs = Math.max(result.slowestMs, timeline.nowMs - askedMs)

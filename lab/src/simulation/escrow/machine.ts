@@ -2,8 +2,8 @@ import type { After, Clock } from '@fairlead/core'
 import type { Timeline } from './timeline.js'
 
 /**
- * One process: its clock, and what happens to it in time. While it is stopped nothing does, and its clock goes on; then
- * what was due happens at once, timers before what has arrived, as in Node.
+ * One process: its clock, and its events in time. While it is stopped nothing happens and its clock runs on; then all
+ * due events happen at once, timers before arrivals, as in Node.
  */
 export class Machine {
   readonly clock: Clock
@@ -13,7 +13,7 @@ export class Machine {
   #isStopped = false
   #isAlive = true
 
-  /** Its clock goes `rate` times as fast as the timeline, from another origin. */
+  /** Its clock runs `rate` times as fast as the timeline, from another origin. */
   constructor(timeline: Timeline, offsetMs: number, rate: number) {
     this.#timeline = timeline
     this.clock = timeline.clock(offsetMs, rate)
@@ -32,12 +32,12 @@ export class Machine {
     return this.#isAlive
   }
 
-  /** A timer of the process: rings at `atMs` of the timeline, or when the process goes on. */
+  /** A timer of the process: fires at `atMs` of the timeline, or when the process continues. */
   at(atMs: number, fn: () => void): void {
     this.#timeline.at(atMs, () => this.#happen('timers', fn))
   }
 
-  /** Something arrives at `atMs`, and is read then, or when the process goes on. */
+  /** An arrival at `atMs`, read then, or when the process continues. */
   arrive(atMs: number, fn: () => void): void {
     this.#timeline.at(atMs, () => this.#happen('arrivals', fn))
   }
@@ -53,7 +53,7 @@ export class Machine {
       for (const fn of list.splice(0)) this.#timeline.at(this.#timeline.nowMs, () => this.#happen('arrivals', fn))
   }
 
-  /** Nothing happens to it any more. */
+  /** Ends the process: no further events. */
   kill(): void {
     this.#isAlive = false
   }

@@ -3,19 +3,19 @@ import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from
 import type { Machine } from './machine.js'
 import type { Timeline } from './timeline.js'
 
-/** What befalls calls on their way to the store. */
+/** Delays and losses of calls to the store. */
 export interface Weather {
   /** Least and largest round trip. */
   roundTripMs: readonly [number, number]
   /** Share of the calls that never arrive, and of those whose answer is lost. */
   requestsLost: number
   answersLost: number
-  /** Share of the answers that come later by this. */
+  /** Share of the answers that are delayed by this. */
   late: number
   lateMs: number
 }
 
-/** A store that loses what it knows when it is told to. */
+/** A store that can lose its state. */
 export class Site {
   calls = 0
   /** It does not answer while this is true; calls are lost. */
@@ -34,11 +34,11 @@ export class Site {
 
   lease(call: LeaseCall): LeaseAnswer {
     this.#log.push({ atMs: this.#timeline.nowMs, call })
-    // The store lives in the same process here, so its answer is no promise.
+    // The store lives in the same process here, so its answer is not a promise.
     return this.#store.lease(call) as LeaseAnswer
   }
 
-  /** From now on it knows what it knew at `atMs`; by default nothing. */
+  /** Restores the state at `atMs`; by default an empty one. */
   goBackTo(atMs = -1): void {
     this.#store = this.#empty()
     const known = this.#log.filter((entry) => entry.atMs <= atMs)
@@ -62,7 +62,7 @@ export class DistantStore implements PoolStore {
   readonly #machine: Machine
   readonly #weather: Weather
   readonly #random: Random
-  /** Until when there is no connection. */
+  /** Time until which there is no connection. */
   #brokenUntilMs = 0
   readonly #breaks: Set<() => void> = new Set()
 
@@ -74,7 +74,7 @@ export class DistantStore implements PoolStore {
     this.#random = random
   }
 
-  /** Breaks the connection: calls on their way fail, later ones wait until there is another one. */
+  /** Breaks the connection: calls on their way fail, later ones wait for a new connection. */
   breakFor(ms: number): void {
     this.#brokenUntilMs = this.#timeline.nowMs + ms
     for (const breaks of this.#breaks) breaks()
@@ -96,7 +96,7 @@ export class DistantStore implements PoolStore {
         isBroken = true
         this.#arrive(0, () => reject(new PoolStoreError('network', 'the connection is broken')))
       }
-      // What was sent before it broke has left this process, and may or may not be done.
+      // A call that was sent before the break has left this process, and may or may not be executed.
       const sentMs = Math.max(this.#timeline.nowMs, this.#brokenUntilMs)
       this.#timeline.at(sentMs, () => {
         if (!this.#machine.isAlive) return

@@ -38,7 +38,7 @@ describe('regions on one pool, in any world', () => {
           const tenants = some.map(({ weight, regions, part }, at) => ({
             name: `t${at}`,
             weight,
-            // In each region it asks for as much as there is, and more.
+            // In each region it asks for the whole limit, and more.
             demands: Object.fromEntries(regions.map((region) => [region, limit + part])),
           }))
           const got = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants })
@@ -63,7 +63,7 @@ describe('regions on one pool, in any world', () => {
         minKeys: 1,
         noNullPrototype: true,
       }),
-      // Of a hundredth: one that has a unit or so admitted, some that want a little, and some that want it all.
+      // Of a hundredth: tenants with a unit or so, some with a small demand, and some that want the whole limit.
       size: fc.constantFrom(1, 10, 100, 500),
     })
     fc.assert(
@@ -81,7 +81,8 @@ describe('regions on one pool, in any world', () => {
               Object.entries(demands).map(([region, part]) => [region, Math.ceil((part * size) / 100)]),
             ),
           }))
-          // What a flat escrow gives depends on the very moments, by up to a twentieth of the limit: so on average of some.
+          // A flat escrow's result depends on the exact moments, by up to a twentieth of the limit: compare the average
+          // of some.
           const mean = (form: 'regions' | 'flat', name: string): number =>
             meanOf(runs[form].map((run) => run.get(name)!))
           const run = (form: 'regions' | 'flat') =>

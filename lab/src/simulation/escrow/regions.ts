@@ -1,7 +1,7 @@
 import { FederatedFairEscrow, type Hierarchy, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 
-/** A tenant, and what it asks for in each region in a window: a number of requests of cost 1. */
+/** A tenant, and its demand in each region in a window: a number of requests of cost 1. */
 export interface RegionalTenant {
   name: string
   weight: number
@@ -14,17 +14,17 @@ export interface RegionsScenario {
   windowMs: number
   quantum: number
   tenants: readonly RegionalTenant[]
-  /** When they ask: evenly spread, or at any moments of the window. @default 'evenly' */
+  /** Times of the requests: evenly spread, or at any moments of the window. @default 'evenly' */
   moments?: 'evenly' | 'any'
   /** Milliseconds after which a refused tenant asks again, until the window ends. @default windowMs / 50 */
   againMs?: number
   /** `'flat'` is one escrow for all regions, for comparison. @default 'regions' */
   form?: 'regions' | 'flat'
-  /** Who shares with whom first. @default all are in one group */
+  /** Groups that share first among themselves. @default all are in one group */
   tree?: Hierarchy
 }
 
-/** Runs one window of a pool in this process, and gives what each tenant was admitted, in all regions together. */
+/** Runs one window of a pool in this process, and returns the admissions of each tenant, over all regions. */
 export function simulateRegions(scenario: RegionsScenario): Map<string, number> {
   const { seed, limit, windowMs, quantum, tenants, moments = 'evenly' } = scenario
   const { againMs = windowMs / 50, form = 'regions', tree } = scenario
@@ -54,7 +54,7 @@ export function simulateRegions(scenario: RegionsScenario): Map<string, number> 
       }
     }
   asks.sort((a, b) => a.atMs - b.atMs)
-  // Those that were refused, in the order in which they come again.
+  // The refused requests, in the order of their return.
   let waiting: typeof asks = []
   let looks = 1
   const ask = (one: (typeof asks)[number]): void => {

@@ -1,7 +1,7 @@
 import type { Clock } from '@fairlead/core'
 import { Heap } from '../capacity/heap.js'
 
-/** Time that passes only from event to event, in every process of a fleet at once. */
+/** Time that advances only from event to event, in all processes of a fleet at once. */
 export class Timeline {
   readonly #events: Heap<() => void> = new Heap()
   #nowMs = 0
@@ -14,12 +14,12 @@ export class Timeline {
     this.#events.push(Math.max(atMs, this.#nowMs), fn)
   }
 
-  /** A clock of this time, with another origin and another pace. */
+  /** A clock of this time, with another origin and another rate. */
   clock(offsetMs: number, rate: number = 1): Clock {
     return () => offsetMs + this.#nowMs * rate
   }
 
-  /** Lets everything happen that is due by `untilMs`, with all promises that it settles. */
+  /** Executes all events that are due by `untilMs`, with all promises that they settle. */
   async run(untilMs: number): Promise<void> {
     while (this.#events.least <= untilMs) {
       this.#nowMs = this.#events.least
@@ -30,7 +30,7 @@ export class Timeline {
   }
 }
 
-/** Resolves when all that could be done now, without waiting for anything, has been done. */
+/** Resolves when all pending promises have settled. */
 function settled(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)

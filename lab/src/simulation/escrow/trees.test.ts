@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type FleetScenario, type FleetTenant, simulateFleet } from './fleet.js'
 import { simulateRegions } from './regions.js'
 
-/** Two to four groups of one to three tenants, which want anything from one unit to more than there is, in any regions. */
+/** Two to four groups of one to three tenants, with demands from one unit to more than the limit, in any regions. */
 function worldOf(seed: number) {
   const random = seededRandom(seed)
   const upTo = (most: number): number => Math.floor(random() * (most + 1))

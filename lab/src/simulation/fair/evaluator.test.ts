@@ -70,9 +70,9 @@ describe.each(published.scenarios)('the published evaluator, $name', (scenario) 
 })
 
 /**
- * What the fair clock must reach where the published rule reached an index of 0.667, 0.978 and 0.994 and served the
- * worst of the first class 0.585, 0.441 and 0.777. Over a whole run with a surge the index says little: it entitles
- * those who surge to what nobody asked for before and after.
+ * Lower bounds for the fair clock; the published rule reached an index of 0.667, 0.978 and 0.994 and served the worst
+ * of the first class 0.585, 0.441 and 0.777. Over a whole run with a surge the index says little: it entitles the
+ * surging clients to capacity without demand before and after.
  */
 const goals = {
   api_noisy_neighbors: { jain: 0.985, utilization: 0.99, worst: 0.85 },

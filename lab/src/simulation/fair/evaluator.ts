@@ -3,14 +3,14 @@ import { blue, FairTracker, type MakePlacement, tuneFair } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
 import { PublishedPlacement } from '@fairlead-testing/oracles'
 
-/** A population and the resource it shares: the published evaluator's terms. */
+/** A population and the resource that it shares: the published evaluator's terms. */
 export interface Scenario {
   capacity_per_s: number
   burst_tokens: number
   classes: readonly { name: string; clients: number; rate_per_s: number; start_s: number; end_s: number }[]
 }
 
-/** One request: when, and of which client. */
+/** One request: its time and its client. */
 export interface Arrival {
   ns: number
   client: number
@@ -35,26 +35,29 @@ export function arrivals({ classes }: Scenario, random: () => number): Arrival[]
   return all.sort((x, y) => x.ns - y.ns || x.client - y.client)
 }
 
-/** What became of the requests of one run. */
+/** Results of the requests of one run. */
 export interface Served {
   successesByClient: number[]
   failures: number
   throttled: number
 }
 
-/** Chance for a tracker: `nextRequest` is called before each request, whether or not the tracker will draw for it. */
+/**
+ * Random numbers for a tracker: `nextRequest` is called before each request, whether or not the tracker will draw for
+ * it.
+ */
 export interface Draws {
   random: () => number
   nextRequest(): void
 }
 
-/** Draws of a plain generator. */
+/** Draws from a plain generator. */
 export function plainDraws(random: () => number): Draws {
   return { random, nextRequest: () => {} }
 }
 
 /**
- * Draws as the published library makes them: two seeds, then for every request one for each structure, of which only
+ * Draws in the order of the published library: two seeds, then for every request one for each structure, of which only
  * the live one's is used.
  */
 export function publishedDraws(random: () => number): Draws {
@@ -68,7 +71,7 @@ export function publishedDraws(random: () => number): Draws {
   }
 }
 
-/** Makes the tracker of a run of a number of clients. */
+/** Creates the tracker of a run with a number of clients. */
 export type MakeTracker = (clients: number, clock: Clock, random: () => number) => FairTracker<FairRuleName>
 
 const published: MakePlacement = (buckets, random) => new PublishedPlacement(buckets, random)

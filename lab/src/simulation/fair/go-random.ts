@@ -1,4 +1,4 @@
-/** State of Go's `math/rand` after seeding, as the fixtures record it. */
+/** State of Go's `math/rand` after seeding, as recorded in the fixtures. */
 export interface GoRandomState {
   vec_hex_u64: string[]
   tap: number

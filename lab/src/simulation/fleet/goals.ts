@@ -1,6 +1,6 @@
-// What processes that share a clock are to reach, and what they do: at the worst of all numbers of processes and ways
-// of routing, beside one process. Reports come as often as suits the store: four times while it lasts.
-// goals.js SEEDS K,K… LOST MOST_DELAY_SECONDS PERIOD_MS|quarter GROUP,GROUP…
+// Goals and results of processes that share a clock: the worst over all numbers of processes and kinds of routing,
+// beside one process. The report interval suits the store: four reports while it lasts. goals.js SEEDS K,K… LOST
+// MOST_DELAY_SECONDS PERIOD_MS|quarter GROUP,GROUP…
 import { printTable } from '../../bench/table.js'
 import { fairClock } from '../../fair/controller.js'
 import { HELD_OUT } from '../../fair/held-out.js'

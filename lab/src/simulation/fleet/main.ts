@@ -1,4 +1,4 @@
-// Random worlds of several processes: how much harm is done by rule fair-clock in one process, on their own, and shared?
+// Random worlds of several processes: harm by rule fair-clock in one process, in independent processes, and shared.
 import { printTable } from '../../bench/table.js'
 import { mean } from '../../worlds/harm.js'
 import { type FleetTrial, tryFleet } from './worlds.js'

@@ -24,10 +24,10 @@ const MORE: readonly Scenario[] = [
   },
 ]
 
-/** What processes that share a clock are measured by, beside the held-out overloads. */
+/** The populations for processes that share a clock, beside the held-out overloads. */
 export const FEW: readonly Scenario[] = [...PUBLISHED.filter(({ name }) => name === 'api' || name === 'noisy'), ...MORE]
 
-/** Of the runs in which there is something to measure by. */
+/** Over the runs that have the measure. */
 export function meanOf(found: readonly Measures[], key: keyof Measures): number {
   const values = found.map((each) => each[key]).filter((value) => !Number.isNaN(value))
   return values.reduce((sum, value) => sum + value, 0) / values.length

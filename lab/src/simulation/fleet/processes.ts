@@ -3,17 +3,17 @@ import { steady } from '@fairlead/core/internal'
 import { seededRandom } from '@fairlead/core/testing'
 import type { Controller, MakeController } from '../../fair/controller.js'
 
-/** Processes before one resource, and how they hear of each other. */
+/** Processes before one resource, and their exchange of reports. */
 export interface Processes {
   readonly processes: number
-  /** `alone`: each has a clock of its own; `blue`: and the published rule. */
+  /** `alone`: each has its own clock; `blue`: the same with the published rule. */
   readonly way: 'shared' | 'alone' | 'blue'
-  /** To which process a flow's requests go: to any, always to the same, or half to the first, a quarter to the second. */
+  /** The process of a flow's requests: any, always the same, or half to the first, a quarter to the second. */
   readonly routing: 'random' | 'sticky' | 'skewed'
-  /** Share of messages that are lost, and the longest time that the others are under way, in seconds. */
+  /** Share of messages that are lost, and the longest delay of the others, in seconds. */
   readonly lost?: number
   readonly delay?: number
-  /** How often processes report, in milliseconds. @default the arbiter's */
+  /** Report interval, in milliseconds. @default the arbiter's */
   readonly periodMs?: number
 }
 

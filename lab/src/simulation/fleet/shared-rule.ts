@@ -3,8 +3,8 @@ import { draws } from '../../worlds/luck.js'
 import type { Rule } from '../../worlds/rules.js'
 
 /**
- * Rule `fair-clock` for the processes of one world, which share a clock. Reports and leases are under way, and timers
- * ring, until somebody asks or reports next; the arbiter has the time of the world.
+ * Rule `fair-clock` for the processes of one world, which share a clock. Reports and leases arrive, and timers fire, at
+ * the next request or report; the arbiter has the time of the world.
  */
 export function sharedRule(): Rule {
   const arbiter = new ClockArbiter()
@@ -24,7 +24,7 @@ export function sharedRule(): Rule {
 
   function after(ms: number, ring: () => void): () => void {
     timers.push({ atMs: now() + ms, ring })
-    // Nobody cancels one.
+    // Never cancelled.
     return () => {}
   }
 

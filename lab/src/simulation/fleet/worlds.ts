@@ -5,7 +5,7 @@ import { RULES, type Rule } from '../../worlds/rules.js'
 import { worldOf } from '../../worlds/world.js'
 import { sharedRule } from './shared-rule.js'
 
-/** A world under rule `fair-clock`: with all in one process, in processes on their own, and in some that share. */
+/** A world under rule `fair-clock`: with all in one process, in independent processes, and in processes that share. */
 export interface FleetTrial {
   readonly seed: number
   readonly processes: number

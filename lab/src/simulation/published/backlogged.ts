@@ -1,25 +1,28 @@
 import { FairQueue, type Ticket } from '@fairlead/core/queue'
 import { seededRandom } from '@fairlead/core/testing'
 
-/** Tenants that always have work: some send requests that take about a second, the others such of about a millisecond. */
+/**
+ * Tenants that always have work: some send requests that take about a second, the others requests of about a
+ * millisecond.
+ */
 export interface Backlog {
-  /** How many of the tenants are expensive. */
+  /** Number of expensive tenants. */
   readonly expensive: number
   readonly seconds: number
   readonly seed: number
 }
 
-/** What small tenants met. */
+/** Service of small tenants. */
 export interface Smoothness {
-  /** Standard deviation of how far a small tenant's service is behind its share, in seconds of that share. */
+  /** Standard deviation of a small tenant's lag behind its share, in seconds of that share. */
   readonly deviation: number
   /** The longest time from one start of a small tenant to the next, in milliseconds. */
   readonly gapMs: number
-  /** What all small tenants were served, as a part of their share. */
+  /** Service of all small tenants, as a part of their share. */
   readonly share: number
 }
 
-/** Chooses the tenant of the next request for a slot that has come free, and hears what the one before has cost. */
+/** Chooses the tenant of the next request for a free slot, and receives the cost of the one before. */
 export interface Scheduler {
   next(slot: number, nowMs: number): { readonly tenant: number; readonly costMs: number }
   ended?(slot: number, costMs: number): void
@@ -32,7 +35,7 @@ const [SMALL_MS, EXPENSIVE_MS] = [1, 1_000]
 const DEPTH = 60
 const STEP_MS = 100
 const WATCHED = 5
-/** Left out of the deviation: all begin at once. */
+/** Left out of the deviation: all start at once. */
 const WARMUP_MS = 2_000
 
 /** Our queue. Costs are known when requests come or, if not, every request is asked for with cost 1 and settled. */
@@ -57,7 +60,9 @@ export function ours(costOf: (tenant: number) => number, known: boolean): Schedu
   }
 }
 
-/** 2DFQ after the paper: slot i of n may start what would begin up to i/n of its cost later, in virtual time. */
+/**
+ * 2DFQ after the paper: slot i of n may start requests that would begin up to i/n of their cost later, in virtual time.
+ */
 export function twoDimensional(costOf: (tenant: number) => number): Scheduler {
   const begin = new Float64Array(TENANTS)
   const costs = Float64Array.from({ length: TENANTS }, (_, tenant) => costOf(tenant))
@@ -80,7 +85,7 @@ export function twoDimensional(costOf: (tenant: number) => number): Scheduler {
   }
 }
 
-/** Runs the experiment with a scheduler that is told how to draw a tenant's costs, which vary by a tenth. */
+/** Runs the experiment with a scheduler that can draw a tenant's costs, which vary by a tenth. */
 export function runBacklog(
   { expensive, seconds, seed }: Backlog,
   make: (costOf: (tenant: number) => number) => Scheduler,
@@ -93,7 +98,7 @@ export function runBacklog(
     return Math.max(costMs / 10, costMs * (1 + 0.1 * normal()))
   })
   const horizonMs = 1_000 * seconds
-  // The paper's workers do not begin at the very same moment either.
+  // The paper's workers do not start at the same moment either.
   const endsMs = Float64Array.from({ length: SLOTS }, (_, slot) => slot / 1_000)
   const costsMs = new Float64Array(SLOTS)
   const served = Array.from({ length: WATCHED }, () => new Float64Array(Math.ceil(horizonMs / STEP_MS)))

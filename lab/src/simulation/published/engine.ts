@@ -209,8 +209,8 @@ export function tokenCounter({ knows = false }: { readonly knows?: boolean } = {
 const LATELY_S = 30
 
 /**
- * Aims at the paper's measure itself, and knows how long answers will be: the client is next whose requests that run, or
- * ended lately, cost least. No order for use: it forgets what clients have had before, and nobody knows the lengths.
+ * Optimises the paper's measure itself, and knows the lengths of answers: the client with the least cost of running and
+ * recently ended requests is next. Not for use: it forgets earlier service, and lengths are unknown in practice.
  */
 export function leastLately(): EngineQueue {
   const lines = new Map<number, Running[]>()
@@ -243,7 +243,7 @@ export function leastLately(): EngineQueue {
   }
 }
 
-/** An order in a gateway that lets so many requests at once into an engine, which serves them in order of arrival. */
+/** An order in a gateway that admits `slots` requests at a time to an engine, which serves them in order of arrival. */
 export function gateway(slots: number, order: EngineQueue): EngineQueue {
   const engine = firstCome()
   let inside = 0

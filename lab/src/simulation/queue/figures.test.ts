@@ -10,7 +10,7 @@ const light = flows('light', 40, { perSecond: 0.5, returns: 20 })
 
 describe('clients that come back when they were told to', () => {
   it.each([
-    // Refused ones that are admitted at the second try: with 1 s for all 0.10; by what waits alone, 0.10.
+    // Refused clients that are admitted at the second try: with 1 s for all 0.10; by the waiting requests alone, 0.10.
     ['five flows ask 125 together, for a minute', flows('heavy', 5, { perSecond: 25, returns: 20 }), 0.5, 3],
     // 0.11 with 1 s for all.
     [
@@ -57,7 +57,7 @@ describe('newest first', () => {
       const lifo = await runs({ ...scenario, options: { newestFirst: true } }, SEEDS)
       expect(served(fifo, 'heavy', 300).soon).toBeLessThan(oldest)
       expect(served(lifo, 'heavy', 300).soon).toBeGreaterThan(newest)
-      // No worse for those that never wait for long.
+      // Not worse for clients that never wait for long.
       expect(served(lifo, 'light', 300).started).toBe(1)
       expect(served(lifo, 'light', 300).soon).toBeGreaterThan(0.998)
       expect(served(lifo, 'light', 300).wait99).toBeLessThan(1.5 * served(fifo, 'light', 300).wait99)

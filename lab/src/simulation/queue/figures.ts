@@ -8,22 +8,22 @@ export function flows(name: string, count: number, traffic: Omit<Traffic, 'flow'
 }
 
 export interface Returning {
-  /** Stories that were refused at first, and the share of them whose second try was admitted. */
+  /** Stories with a first refusal, and the share of them whose second try was admitted. */
   refused: number
   secondAdmitted: number
   /** Mean number of tries of those that started. */
   tries: number
   /** Share that started in the end. */
   started: number
-  /** From the first refusal to the start, as a multiple of what they had been told: median and 90th percentile. */
+  /** From the first refusal to the start, as a multiple of the stated delay: median and 90th percentile. */
   ratio50: number
   ratio90: number
-  /** What they had been told, and what it took: medians in milliseconds. */
+  /** The stated delay, and the actual time: medians in milliseconds. */
   told50: number
   took50: number
 }
 
-/** How clients of the flows called `name` fared that came back when they had been told to. */
+/** Results of clients of the flows called `name` that return when told to. */
 export function returning(stories: readonly Story[], name: string): Returning {
   const own = stories.filter(({ flow }) => flow.startsWith(name))
   const refused = own.filter(({ refusedMs, reason }) => refusedMs !== undefined && reason !== 'gone')
@@ -57,7 +57,7 @@ export interface Served {
   wait99: number
 }
 
-/** How the flows called `name` were served. */
+/** Service of the flows called `name`. */
 export function served(stories: readonly Story[], name: string, soonMs: number): Served {
   const own = stories.filter(({ flow }) => flow.startsWith(name))
   const waits = own.filter(({ startedMs }) => startedMs !== undefined).map(({ waitedMs }) => waitedMs)
@@ -70,7 +70,7 @@ export function served(stories: readonly Story[], name: string, soonMs: number):
   }
 }
 
-/** Runs a scenario once for each seed, and puts the stories together. */
+/** Runs a scenario once for each seed, and concatenates the stories. */
 export async function runs(scenario: Omit<Scenario, 'seed'>, seeds: readonly number[]): Promise<Story[]> {
   const all: Story[] = []
   for (const seed of seeds) all.push(...(await simulate({ ...scenario, seed })))

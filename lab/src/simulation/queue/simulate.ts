@@ -10,13 +10,13 @@ export interface Traffic {
   perSecond: number
   fromMs?: number
   untilMs?: number
-  /** Slots that each takes. */
+  /** Slots per request. */
   width?: number
   /** Mean of its exponential work, in milliseconds. */
   workMs: number
-  /** How long its clients stay, in milliseconds from their first try. Without it, for ever. */
+  /** Time after which its clients give up, in milliseconds from their first try. Without it, never. */
   patienceMs?: number
-  /** How often a refused client tries again, after what it was told and up to half as much again. */
+  /** Number of retries of a refused client, each after the stated delay and up to half as much again. */
   returns?: number
 }
 
@@ -25,7 +25,7 @@ export interface Scenario {
   seconds: number
   traffic: readonly Traffic[]
   options: Partial<RequestQueueOptions>
-  /** Instead of what the room says: how long a refused client stays away, in milliseconds. */
+  /** Overrides the delay that the room states: time until a refused client returns, in milliseconds. */
   tellMs?: number
 }
 
@@ -35,18 +35,18 @@ export interface Story {
   readonly width: number
   readonly firstMs: number
   tries: number
-  /** When it was first refused, and how long it was told to stay away. */
+  /** Time of its first refusal, and the stated delay. */
   refusedMs: number | undefined
   toldMs: number
   reason: string | undefined
   /** Whether its second try was admitted; undefined if there was none, or it is still waiting. */
   secondAdmitted: boolean | undefined
-  /** When it started in the end, and how long its last try waited. */
+  /** Time of its start, and the wait of its last try. */
   startedMs: number | undefined
   waitedMs: number
 }
 
-/** Runs clients against a waiting room, event by event, on a manual clock; gives what became of each. */
+/** Runs clients against a waiting room, event by event, on a manual clock; returns the result of each. */
 export async function simulate({ seed, seconds, traffic, options, tellMs }: Scenario): Promise<Story[]> {
   const random = seededRandom(seed)
   const world = new World()

@@ -19,7 +19,7 @@ export function fairQueue({ seed = 1, ...options }: FairQueueOptions & { readonl
   }
 }
 
-/** Exact round robin as papers write it, without the new list: what the others are measured by. */
+/** Exact round robin as in papers, without the new list: the reference for the others. */
 export function textbookRoundRobin(): Discipline {
   const queue = new PlainRoundRobin<Arrival>(false, true)
   return {
@@ -32,7 +32,7 @@ export function textbookRoundRobin(): Discipline {
   }
 }
 
-/** One line for everybody. */
+/** One queue for all flows. */
 export function arrivalOrder(limit: number): Discipline {
   const line: Arrival[] = []
   return {

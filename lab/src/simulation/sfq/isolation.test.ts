@@ -40,7 +40,7 @@ function p99(all: readonly Outcome[]): number {
 describe('light flows beside heavy ones', { timeout: 120_000 }, () => {
   it.each(published)('wait as published: %s', (_, shape, exactMs, bands) => {
     const exact = p99(outcomes(seeds, shape, textbookRoundRobin))
-    // The simulation is the published one, up to the order in which it draws.
+    // The simulation equals the published one, except for the order of its draws.
     expect(Math.abs(exact / exactMs - 1)).toBeLessThan(0.1)
     forms.forEach(([form, options], i) => {
       const all = outcomes(seeds, shape, (seed) => fairQueue({ ...options, seed }))
@@ -60,7 +60,7 @@ describe('light flows beside heavy ones', { timeout: 120_000 }, () => {
   it.each(unseen)('wait as little in other shapes, on other seeds: %s', (_, shape) => {
     const others = [11, 12, 13]
     const exact = p99(outcomes(others, { seconds: 20, ...shape }, textbookRoundRobin))
-    // Arrival order is for few heavy flows on many queues, and promises nothing else.
+    // Arrival order is for few heavy flows on many queues, and gives no other guarantee.
     forms.slice(0, 4).forEach(([form, options], i) => {
       const all = outcomes(others, { seconds: 20, ...shape }, (seed) => fairQueue({ ...options, seed }))
       expect(p99(all) / exact, form).toBeLessThanOrEqual([0.8, 1.05, 1.1, 1.1][i]!)
@@ -89,7 +89,7 @@ describe('light flows', { timeout: 60_000 }, () => {
 })
 
 describe('where everybody waits', { timeout: 60_000 }, () => {
-  /** 200 light flows that ask for 120 % together, 5 heavy ones, nobody waits for more than two seconds. */
+  /** 200 light flows that together ask for 120 %, 5 heavy ones; no request waits for more than two seconds. */
   const all: Shape = { heavy: 5, lightLoad: 1.2, waitLimitMs: 2000 }
 
   it.each<[string, FairQueueOptions, number]>([

@@ -10,7 +10,7 @@ export interface Isolation {
   readonly heavyCost?: number
   readonly heavyCostOf?: (index: number) => number
   readonly light?: number
-  /** Part of the capacity that the light flows ask for together. */
+  /** Part of the capacity that the light flows together ask for. */
   readonly lightLoad?: number
   readonly servers?: number
   readonly seconds?: number
@@ -22,7 +22,7 @@ export interface Isolation {
 /** Mean service time of one unit of cost; exponential. */
 const SERVICE_MS = 10
 
-/** A request on its way. */
+/** A request and its arrival. */
 export interface Arrival {
   readonly flow: string
   readonly light: boolean
@@ -31,19 +31,19 @@ export interface Arrival {
   readonly serviceMs: number
 }
 
-/** What is simulated: anything that requests wait in. */
+/** The simulated object: anything in which requests wait. */
 export interface Discipline {
-  /** Takes a request in and returns the one that had to be turned away for it, which may be itself. */
+  /** Enqueues a request and returns the one that was turned away for it, which may be itself. */
   enqueue(arrival: Arrival): Arrival | undefined
   dequeue(isDead: (arrival: Arrival) => boolean): Arrival | undefined
   perturb?(): void
 }
 
-/** What light flows met, and who was served. Counted after the first tenth of the time. */
+/** Waits of light flows, and the cost served by flow. Counted after the first tenth of the time. */
 export interface Outcome {
   readonly p50: number
   readonly p99: number
-  /** Shares of light requests that were turned away at the door or evicted, and that waited too long. */
+  /** Shares of light requests that were refused on arrival or evicted, and that waited too long. */
   readonly refused: number
   readonly expired: number
   /** Served cost by flow. */

@@ -1,16 +1,16 @@
 /** Memory that requests hold while they run, as a share of its limit. */
 export interface Memory {
-  /** What a meter would say at `nowMs`. */
+  /** Reading of a meter at `nowMs`. */
   reading(nowMs: number): number
-  /** A request of this size begins; false if that was one too many. */
+  /** A request of this size begins; false if that exceeds the memory. */
   take(size: number, nowMs: number): boolean
   give(size: number, nowMs: number): void
 }
 
-/** What an idle process holds. */
+/** Memory of an idle process. */
 const BASE = 0.3
 
-/** Memory that is given back as soon as a request ends. */
+/** Memory that is returned as soon as a request ends. */
 export class PlainMemory implements Memory {
   #held = BASE
 
@@ -28,7 +28,7 @@ export class PlainMemory implements Memory {
   }
 }
 
-/** A resident set that keeps what it once had: it falls by 0.05 % a second, down to what is held. */
+/** A resident set that retains memory: it falls by 0.05 % a second, down to the held memory. */
 export class StickyMemory implements Memory {
   readonly #held = new PlainMemory()
   #resident = BASE
@@ -54,11 +54,12 @@ export class StickyMemory implements Memory {
 }
 
 /**
- * A collected heap: what a request held is garbage when it ends, and as much again dies at once when it begins. All
- * garbage goes in a major collection, when the heap has reached twice what was live after the last one, at most 0.97.
+ * A collected heap: a request's memory is garbage when it ends, and as much again dies immediately when it begins. All
+ * garbage is freed in a major collection, when the heap has reached twice the live size after the last one, at most
+ * 0.97.
  */
 export class CollectedHeap implements Memory {
-  /** Called when a major collection has ended, with what is live. */
+  /** Called at the end of a major collection, with the live size. */
   onCollected: ((live: number) => void) | undefined
 
   #live = BASE

@@ -6,7 +6,7 @@ import { byLiveHeap, byMeter, byWhatIsHeld, none, RANGE } from './policies.js'
 import { average, pareto, rareLarge, SPIKE, type Stretch, simulate } from './simulate.js'
 
 const SEEDS = 20
-/** Rare huge requests decide here: over 20 seeds the mean moves by a quarter of an event. */
+/** Rare huge requests dominate here: over 20 seeds the mean moves by a quarter of an event. */
 const SEEDS_OF_HEAVY_TAILS = 100
 
 const plain = (): PlainMemory => new PlainMemory()
@@ -64,7 +64,7 @@ describe('memory, four times the demand for 30 s', { timeout: 60_000 }, () => {
     const quiet: Stretch[] = [{ untilMs: 90_000, perSecond: 200 }]
     const shed = byMeter(500)
     expect(outOfMemory(quiet, shed)).toBeLessThan(outOfMemory(quiet, none))
-    // What the spike adds to what its quiet stretches bring.
+    // The spike's addition to the quiet stretches.
     const added = (makeShedder: typeof none): number =>
       outOfMemory(SPIKE, makeShedder) - outOfMemory(quiet, makeShedder)
     expect(added(shed)).toBeLessThan(0.35 * added(none))

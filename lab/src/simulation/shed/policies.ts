@@ -11,7 +11,7 @@ export const RANGE = { from: 0.75, to: 0.95 } as const
 /** No shedding at all. */
 export const none: MakeShedder = () => undefined
 
-/** Shedding by what the meter says, every `sampleEveryMs`; `sampled` is the bare curve, `reserved` the whole rule. */
+/** Shedding by the meter, every `sampleEveryMs`; `sampled` is the bare curve, `reserved` the whole rule. */
 export function byMeter(
   sampleEveryMs: number,
   kind: SignalKind = 'reserved',
@@ -30,7 +30,9 @@ export function byMeter(
   }
 }
 
-/** Knows what is held at each moment, and no sizes beforehand: everybody is let in below `most`, nobody above. */
+/**
+ * Knows the held memory at each moment, but no sizes in advance: all requests are admitted below `most`, none above.
+ */
 export function byWhatIsHeld(most: number): MakeShedder {
   const curve = step({ from: most, to: most + Number.EPSILON })
   return (memory, clock, random) => {
@@ -39,7 +41,7 @@ export function byWhatIsHeld(most: number): MakeShedder {
   }
 }
 
-/** Shedding by what is live when a major collection ends, and never by more than what is used. */
+/** Shedding by the live size at the end of a major collection, and never by more than the used size. */
 export function byLiveHeap(sampleEveryMs: number): MakeShedder {
   return (memory, clock, random) => {
     const signal: LoadSignal = {

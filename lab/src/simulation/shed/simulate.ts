@@ -4,15 +4,15 @@ import type { Memory } from './memory.js'
 
 /** Mean size of a request, as a share of the limit. */
 const MEAN_SIZE = 0.002
-/** Mean time that a request runs, in milliseconds. */
+/** Mean duration of a request, in milliseconds. */
 const MEAN_HELD_MS = 1_000
-/** How long the process is gone after it ran out of memory. */
+/** Downtime of the process after it ran out of memory. */
 const DOWN_MS = 5_000
 
-/** A stretch of time with an even demand. */
+/** A stretch of time with a constant demand. */
 export interface Stretch {
   untilMs: number
-  /** Requests asked for, per second. */
+  /** Offered requests per second. */
   perSecond: number
 }
 
@@ -37,7 +37,7 @@ export interface Scenario {
 
 export interface Result {
   outOfMemory: number
-  /** Requests that ran to their end, per second of the whole run. */
+  /** Requests that completed, per second of the whole run. */
   goodput: number
   /** Share of requests refused in the last 30 s. */
   refusedLate: number
@@ -53,7 +53,7 @@ interface Running {
 
 /**
  * Poisson arrivals at a process with a limited memory, each holding a lognormal share of it for an exponential time.
- * Running out loses all that runs, and the process is gone for 5 s, then starts anew, knowing nothing.
+ * Running out of memory loses all running requests, and the process is down for 5 s, then restarts without state.
  */
 export function simulate(scenario: Scenario): Result {
   const { seed, sigma, drawSize = lognormal(sigma), demand, makeMemory, makeShedder } = scenario
@@ -82,7 +82,7 @@ export function simulate(scenario: Scenario): Result {
   }
 
   for (const arrivalMs of arrivals(demand, random)) {
-    // Drawn for every arrival, so that all policies meet the same requests.
+    // Drawn for every arrival, so that all policies see the same requests.
     const size = MEAN_SIZE * drawSize(random)
     const heldMs = exponential(random) * MEAN_HELD_MS
     finishUntil(arrivalMs)
@@ -130,7 +130,7 @@ function* arrivals(demand: readonly Stretch[], random: Random): Generator<number
       atMs = nextMs
       yield atMs
     }
-    // Exponential gaps have no memory: the next stretch may begin afresh.
+    // Exponential gaps have no memory, so the next stretch starts with a new one.
     atMs = untilMs
   }
 }

@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<string, (detail: Detail) => string>> = {
   '*:error': (detail) => `a stage failed: ${textIn(detail['error'])}`,
 }
 
-/** FAIR's state of a flow, in words; undefined if there is none. */
+/** A flow's state in FAIR, the queue and the overrides, in sentences; empty if none of them knows it. */
 export function whyOf(explanation: Detail): string[] {
   const sentences: string[] = []
   const fair = detailIn(explanation['fair'])

@@ -5,8 +5,8 @@ import { manualClock } from '../testing/manual-clock.js'
 import { type AdaptiveCapacity, adaptive } from './adaptive-capacity.js'
 
 /**
- * Keeps `capacity` full `times` times over: what fits starts, and all of it ends `durationMs(running)` later. Gives the
- * limit after each.
+ * Fills `capacity` `times` times: requests start until none fits, and all end `durationMs(running)` later. Returns the
+ * limit after each round.
  */
 function rounds(
   capacity: AdaptiveCapacity,
@@ -25,7 +25,7 @@ function rounds(
   })
 }
 
-/** 50 ms up to 30 at once, and in proportion to what runs beyond. */
+/** 50 ms for up to 30 requests at once, and in proportion to the number beyond. */
 function thirtyAtOnce(running: number): number {
   return 50 * Math.max(1, running / 30)
 }
@@ -266,7 +266,7 @@ describe('adaptive', () => {
         let nowMs = 0
         for (const { take, width, end, undo, outcome, durationMs, elapsedMs } of steps) {
           for (let i = 0; i < take; i++) {
-            // The limit may change with the time alone.
+            // The limit may change with time alone.
             capacity.wake(nowMs)
             const alone = running.length === 0
             const fits = alone ? width <= max : capacity.inFlight + width <= capacity.limit

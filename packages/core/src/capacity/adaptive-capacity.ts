@@ -8,7 +8,7 @@ import { Window } from './window.js'
 
 /** Options of {@link adaptive}. */
 export interface AdaptiveOptions {
-  /** The limit to start from. Integer from `min` to `max`. @default 20, or the nearest to it within `min` and `max` */
+  /** The limit to start from. Integer from `min` to `max`. @default 20, or the nearest value within `min` and `max` */
   initial?: number
   /** The limit never falls below this. Integer, at least 1. @default 1 */
   min?: number
@@ -26,11 +26,11 @@ export interface AdaptiveSnapshot {
   inFlight: number
   min: number
   max: number
-  /** True during a climb: the limit is raised to see whether throughput grows. */
+  /** True during a climb: the limit is raised to test whether throughput grows. */
   climbing: boolean
-  /** True during a look: the limit is lowered for a moment to measure durations there. */
+  /** True during a look: the limit is lowered briefly to measure durations there. */
   looking: boolean
-  /** Mean duration of the requests in the last window, in milliseconds; undefined before there was one. */
+  /** Mean duration of the requests in the last window, in milliseconds; undefined before the first. */
   durationMs: number | undefined
   /** Expected duration of requests that do not wait for each other, in milliseconds; undefined before it is known. */
   baselineMs: number | undefined
@@ -50,8 +50,8 @@ const CLIMB_EVERY = 20
  * It doubles its limit until throughput stops growing, then follows the service in windows of 50 completions (of 500,
  * where durations vary much), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
  * again, unless these looks show that a higher limit brings nothing. Running requests are not touched, and nothing is
- * learned while the limit is not reached. O(1) per request; while the limit climbs, O(log n) and the times of those in
- * flight and of a round.
+ * learned while the limit is not reached. O(1) per request; while the limit climbs, O(log n), with memory for the times
+ * of the requests in flight and of a round.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
  * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean,
@@ -70,7 +70,7 @@ export function adaptive(options: AdaptiveOptions = {}): AdaptiveCapacity {
   return new AdaptiveCapacity(initial, min, max)
 }
 
-/** Made by {@link adaptive}: combines the slots, the climb, the window and the rule. */
+/** Created by {@link adaptive}: combines the slots, the climb, the window and the rule. */
 export class AdaptiveCapacity implements Capacity {
   readonly maximum: number
   readonly #min: number

@@ -1,18 +1,18 @@
 import { LifeTable } from './life-table.js'
 
 /**
- * Knows the ages of the requests in flight, and of those that ended in a round, from no more than the times of starts and
- * ends. Requests that started before it was made are left out. O(log n) per request, and a move of the starts after its
+ * The ages of the requests in flight, and of those that ended in a round, from the times of starts and ends alone.
+ * Requests that started before its creation are left out. O(log n) per request, plus a move of the starts after its
  * own.
  */
 export class Ages {
   #nowMs = 0
-  /** When each request in flight started, in order. */
+  /** Start times of the requests in flight, in order. */
   readonly #starts: number[] = []
-  /** Start and end of each request whose end was noted. */
+  /** Start and end of each request with a noted end. */
   readonly #ended: number[] = []
 
-  /** Forgets the ends that were noted. */
+  /** Forgets the noted ends. */
   clear(): void {
     this.#ended.length = 0
   }
@@ -31,7 +31,7 @@ export class Ages {
     this.#starts.pop()
   }
 
-  /** A request ended after `durationMs`; `noted`: in a round, and as one of its kind does. */
+  /** A request ended after `durationMs`; `noted`: within a round, and with a typical duration. */
   end(durationMs: number, noted: boolean): void {
     const startMs = this.#nowMs - Math.max(durationMs, 0)
     if (!(startMs >= -ROUNDING_MS) || this.#starts.length === 0) return
@@ -39,7 +39,7 @@ export class Ages {
     if (noted) this.#ended.push(startMs, this.#nowMs)
   }
 
-  /** The last `forMs`, in which all ends were noted. */
+  /** Life table of the last `forMs`, in which all ends were noted. */
   table(forMs: number): LifeTable {
     const table = new LifeTable()
     const nowMs = this.#nowMs
@@ -65,5 +65,5 @@ export class Ages {
   }
 }
 
-/** A start is the end less the duration: sums of fractions. */
+/** Tolerance, because a start is computed as the end less the duration: sums of fractions. */
 const ROUNDING_MS = 1e-6

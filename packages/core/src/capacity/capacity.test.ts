@@ -12,7 +12,7 @@ const kinds: readonly (readonly [string, (limit: number) => Capacity])[] = [
   ['pausable', (limit) => pausable(fixed(limit))],
 ]
 
-/** A queue of widths, as simple as can be: first come, first served. */
+/** A minimal queue of widths: first come, first served. */
 class Room {
   readonly waiting: number[] = []
   readonly running: number[] = []

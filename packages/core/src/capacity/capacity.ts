@@ -34,9 +34,9 @@ export interface Capacity {
 
   /** Takes `width` slots for a request that starts at `nowMs`; `false` if there are not that many now. */
   tryTake(width: number, nowMs: number): boolean
-  /** The request ran for `durationMs`, without the time that it waited, and has ended: its slots are free again. */
+  /** A request that ran for `durationMs`, without its waiting time, has ended: its slots are free again. */
   release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void
-  /** Nothing ran, because a later stage refused or the client left: gives the slots back, and learns nothing. */
+  /** A request did not run, because a later stage refused or the client left: returns its slots, and learns nothing. */
   undo(width: number, nowMs: number): void
   /**
    * Calls `listener` when more slots may be taken: slots came back, the limit grew, or a lease came. It is called
@@ -47,20 +47,20 @@ export interface Capacity {
    */
   onAvailable(listener: () => void, waiting?: () => number): () => void
   /**
-   * Time has passed while requests wait and nothing has ended: a capacity that learns from this may have more now, and
+   * Time has passed while requests wait and none has ended: a capacity that learns from this may have more now, and
    * notifies its listeners. Absent if only the other calls change it.
    */
   wake?(nowMs: number): void
   /** Plain JSON for people, metrics and pages. */
   snapshot(): unknown
-  /** Gives up outside resources, such as a lease. Running requests may still be released. */
+  /** Releases outside resources, such as a lease. Running requests may still be released. */
   close?(): void
 }
 
 /** Notifies listeners when capacity becomes available again. No clock; O(1), apart from the listeners themselves. */
 export class AvailabilityListeners {
   #listeners: readonly (() => void)[] = []
-  /** For each listener, the number of requests that wait there, if it says so. */
+  /** For each listener, the number of requests that wait there, if it reports one. */
   #waiting: readonly ((() => number) | undefined)[] = []
   /** Index of the listener to call first: it rotates, so that one of several queues does not get all free slots. */
   #first = 0
@@ -103,7 +103,7 @@ export class AvailabilityListeners {
     }
   }
 
-  /** A request did not fit: the listeners must be notified later. */
+  /** A request did not fit: notify the listeners later. */
   want(): void {
     this.#wanted = true
   }

@@ -3,7 +3,7 @@ import type { Random } from '../random.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { Climb } from './climb.js'
 
-/** What a request needs, and how much of it each of those that run gets per millisecond. */
+/** The need of a request, and the part of it that each running request gets per millisecond. */
 interface Service {
   workMs: (random: Random) => number
   speed: (running: number) => number
@@ -15,10 +15,10 @@ interface Running {
   shares: boolean
 }
 
-/** A request that needs less than this uses nothing that others use. */
+/** A request that needs less than this uses no shared resource. */
 const QUICK_MS = 2
 
-/** Lets the climb see `forMs` of a service that is always full. Gives the limits. */
+/** Lets the climb see `forMs` of a service that is always full. Returns the limits. */
 function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1): number[] {
   const random = seededRandom(seed)
   const limits = [climb.limit]
@@ -50,12 +50,12 @@ function exponential(meanMs: number): Service['workMs'] {
   return (random) => QUICK_MS - meanMs * Math.log(1 - random())
 }
 
-/** Nothing is short: each request takes as long as ever. */
+/** No bottleneck: the duration of requests is constant. */
 function free(workMs: Service['workMs'] = about(50)): Service {
   return { workMs, speed: () => 1 }
 }
 
-/** Serves what `knee` slots do, and all share it; each further `knee` of requests takes away `thrashing` of it. */
+/** Serves the throughput of `knee` slots, shared by all; each further `knee` of requests reduces it by `thrashing`. */
 function kneeAt(knee: number, workMs: Service['workMs'] = about(50), thrashing = 0): Service {
   return {
     workMs,
@@ -82,7 +82,7 @@ describe('Climb', () => {
     [5, 20],
     [20, 20],
     [50, 40],
-    // Four times 80 bring less than twice as much.
+    // Four times 80 have less than twice the throughput.
     [150, 80],
     [200, 160],
   ])(
@@ -125,7 +125,7 @@ describe('Climb', () => {
   it('is not misled by requests that start together and last equally long', () => {
     for (const lastingMs of [1_500, 2_000, 3_000, 3_500, 5_000, 7_000]) {
       const climb = new Climb(20, 640)
-      // The more run, the longer each takes, but by hardly more than a hundredth.
+      // Durations grow with the number in flight, but by hardly more than a hundredth.
       run(climb, 30_000, { workMs: () => lastingMs, speed: (running) => 1 - running / 50_000 })
       expect(climb.limit, `${lastingMs}`).toBe(640)
     }
@@ -138,7 +138,7 @@ describe('Climb', () => {
   })
 
   it('looks twice as long at a level that leaves a suspicion', () => {
-    // Little ends in 1.5 s, so that chance leaves one now and then.
+    // Few requests end in 1.5 s, so random variation occasionally leaves one.
     const spent = Array.from({ length: 30 }, (_, i) => {
       const climb = new Climb(20, 40)
       run(climb, 20_000, free(exponential(5_000)), i + 1)
@@ -178,7 +178,7 @@ describe('Climb', () => {
       return climb
     }
     expect(careful(kneeAt(30))).toMatchObject({ ended: true, limit: 30 })
-    // Three a second: a round of 1.5 s would have few completions.
+    // Three per second: a round of 1.5 s would have few completions.
     const slow = careful(kneeAt(9, exponential(3_000)))
     expect(slow).toMatchObject({ ended: true, limit: 30 })
     expect(slow.spentMs).toBeGreaterThan(20_000)

@@ -7,8 +7,8 @@ import { LifeTable } from './life-table.js'
  */
 const STEP = 2
 /**
- * Shortest round, and the completions that then end it; in a careful climb, which waits for them however long that
- * takes, fewer: at five slots of 5 s they are half a minute.
+ * Shortest round, and the completions that then end it. In a careful climb, which waits for them without a time limit,
+ * fewer: at five slots of 5 s they are half a minute.
  */
 const SHORTEST_MS = 200
 const ENOUGH = 100
@@ -21,13 +21,13 @@ const LONGEST_MS = 1_500
 /** A round that leaves a suspicion continues to this multiple of the completions, or of the longest time. */
 const LONGER = 2
 /**
- * Standard errors by which requests must have become slower: to look longer at a level, and to end the climb, by mistake
- * at one level in a hundred.
+ * Standard errors by which requests must have become slower: to extend a round, and to end the climb, with an error at
+ * one level in a hundred.
  */
 const SUSPECTED = 1
 const SURE = 2.33
 
-/** What a round at a level found. */
+/** Result of a round at a level. */
 interface Round {
   readonly level: number
   readonly perMs: number
@@ -38,11 +38,11 @@ interface Round {
  * requests in flight raise the throughput. TCP and BBR start in the same way; this rule differs in the proof that the
  * limit is too high.
  *
- * The throughput of a service without a bottleneck grows in proportion to the number in flight, whatever its durations.
+ * The throughput of a service without a bottleneck grows in proportion to the number in flight, for any durations.
  * A level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
  * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by two
- * standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; what ends
- * at an age depends on neither. Hits of a cache, which no bottleneck makes slower, say nothing, and do no harm. The
+ * standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the ends
+ * at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm. The
  * limit goes back to the lowest level that served as much.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
@@ -50,8 +50,8 @@ interface Round {
  * waiting requests counts, from one mean duration after the step on.
  *
  * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
- * longest time, but wait for 30 completions, from one whole mean duration after the step on. So it takes as many
- * requests, and not as much time, to see that a service of slow requests has room.
+ * longest time, but wait for 30 completions, from one whole mean duration after the step on. So the number of requests,
+ * not the time, decides when a service of slow requests is found to have room.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -60,7 +60,7 @@ export class Climb {
   readonly careful: boolean
   readonly #max: number
   readonly #rounds: Round[] = []
-  /** What all rounds before this one saw. */
+  /** The data of all rounds before this one. */
   readonly #lower: LifeTable = new LifeTable()
   readonly #ages: Ages = new Ages()
   #limit: number
@@ -90,7 +90,7 @@ export class Climb {
     return this.#limit
   }
 
-  /** True once {@link limit} is the result. */
+  /** True once {@link limit} is the final result. */
   get ended(): boolean {
     return this.#ended
   }
@@ -100,7 +100,7 @@ export class Climb {
     return !this.#ended && (this.#open || this.#limit > this.from)
   }
 
-  /** Time that rounds have taken, in milliseconds. */
+  /** Total time of the rounds, in milliseconds. */
   get spentMs(): number {
     return this.#spentMs
   }
@@ -110,7 +110,7 @@ export class Climb {
     return this.#settleMs
   }
 
-  /** `elapsedMs` more have passed; `full`: requests waited for a slot all that time. */
+  /** Another `elapsedMs` have passed; `full`: requests waited for a slot all that time. */
   pass(elapsedMs: number, full: boolean): void {
     if (this.#ended) return
     this.#ages.pass(elapsedMs)
@@ -129,7 +129,7 @@ export class Climb {
     this.#ages.start()
   }
 
-  /** A request ended after `durationMs`; `known`: that tells how long requests last. */
+  /** A request ended after `durationMs`; `known`: the duration is typical of requests. */
   complete(durationMs: number, known = true): void {
     const counts = known && this.#open && this.#elapsedMs >= this.#settleMs
     this.#ages.end(durationMs, counts)
@@ -169,7 +169,7 @@ export class Climb {
 
   #judge(): void {
     this.#open = false
-    // Nothing ended: either all that runs takes long, or nothing has run.
+    // No request ended: either all running ones are slow, or none has run.
     if (this.#completions > 0 || !this.#undone) this.#compare()
   }
 

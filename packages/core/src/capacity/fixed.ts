@@ -10,7 +10,7 @@ export interface FixedSnapshot {
 }
 
 /**
- * A capacity of `limit` slots, an integer of at least 1, until you `resize` it. Learns nothing; O(1), allocates
+ * A capacity of `limit` slots, an integer of at least 1, until `resize` changes it. Learns nothing; O(1), allocates
  * nothing.
  */
 export function fixed(limit: number): FixedCapacity {
@@ -18,7 +18,7 @@ export function fixed(limit: number): FixedCapacity {
   return new FixedCapacity(limit)
 }
 
-/** Made by {@link fixed}. */
+/** Created by {@link fixed}. */
 export class FixedCapacity implements Capacity {
   readonly #slots: Slots = new Slots()
   #limit: number
@@ -77,7 +77,7 @@ const ROUNDING = 1e-9
  */
 export class Slots extends AvailabilityListeners {
   #inFlight = 0
-  /** Requests among which the slots are divided. */
+  /** Requests that hold slots. */
   #holders = 0
 
   get inFlight(): number {
@@ -91,7 +91,7 @@ export class Slots extends AvailabilityListeners {
       this.take(width)
       return true
     }
-    // A request must not wait for slots that never come.
+    // A request must not wait for slots that will never exist.
     if (width <= maximum + ROUNDING) this.want()
     return false
   }

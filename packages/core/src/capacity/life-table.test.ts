@@ -6,7 +6,7 @@ import { LifeTable } from './life-table.js'
 
 type Lasting = (random: Random) => number
 
-/** Requests that were watched from their start for a while, each for as long as `watchedMs` gives. */
+/** Requests that were watched from their start, each for the time that `watchedMs` returns. */
 function watched(count: number, lasting: Lasting, watchedMs: Lasting, random: Random): LifeTable {
   const table = new LifeTable()
   for (let i = 0; i < count; i++) {
@@ -23,7 +23,7 @@ function exponential(meanMs: number): Lasting {
 
 const always = (): number => 1e6
 
-/** By how many standard errors the first seem slower, over many trials. */
+/** Standard errors by which the first seem slower, over many trials. */
 function errors(mine: (random: Random) => LifeTable, others: (random: Random) => LifeTable): number[] {
   const random = seededRandom(7)
   return Array.from({ length: 300 }, () => mine(random).slowerThan(others(random)))
@@ -40,7 +40,7 @@ describe('LifeTable', () => {
     ['half of them 5 s', (random) => (random() < 0.5 ? 5_000 : 1)],
     ['always the same', () => 70],
   ])('takes none for slower, by more than its error, where none is: %s', (_, lasting) => {
-    // Those compared were watched for much less time, as after a step: few of the slow ones have ended.
+    // The compared requests were watched for much less time, as after a step: few of the slow ones have ended.
     const young: Lasting = (random) => 100 * random()
     const found = errors(
       (random) => watched(80, lasting, young, random),

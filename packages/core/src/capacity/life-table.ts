@@ -4,9 +4,9 @@ const PER_DOUBLING = 8
 const CLASSES = 31 * PER_DOUBLING
 
 /**
- * How many requests were in flight at each age, and how many of them ended at it: what can be said of durations while
- * most requests still run. Two tables compare requests of the same age, so that neither slow requests which have not
- * ended yet, nor a mix that happens to differ, look like a slowdown.
+ * The number of requests in flight at each age, and the number that ended at it: the evidence about durations while
+ * most requests still run. Two tables compare requests of the same age, so that neither unfinished slow requests nor a
+ * different mix look like a slowdown.
  *
  * A class of ages is 9 % wide, and an end between two counts for both, the nearer one more. A request counts in a class
  * only if it was watched in the whole of it and the next: requests that start together and last equally long would
@@ -19,7 +19,7 @@ export class LifeTable {
   readonly #changes: Float64Array = new Float64Array(CLASSES + 2)
   readonly #ends: Float64Array = new Float64Array(CLASSES + 2)
 
-  /** A request that was watched from one age to another; and the age at which it ended, if it did. All in ms. */
+  /** Adds a request that was watched from one age to another, and the age at which it ended, if it did. All in ms. */
   add(fromMs: number, untilMs: number, endMs: number = Number.POSITIVE_INFINITY): void {
     const first = fromMs > 0 ? Math.ceil(classOf(fromMs)) : 0
     const last = Math.floor(classOf(untilMs)) - 1
@@ -36,7 +36,7 @@ export class LifeTable {
     if (below + 1 >= first && below + 1 <= last) this.#ends[below + 1]! += above
   }
 
-  /** Adds all that `other` has. */
+  /** Adds all data of `other`. */
   merge(other: LifeTable): void {
     for (let i = 0; i < CLASSES; i++) {
       this.#changes[i]! += other.#changes[i]!
@@ -45,10 +45,11 @@ export class LifeTable {
   }
 
   /**
-   * By how many standard errors fewer requests have ended than if they ended at each age as often as those of `other`
-   * do: the log-rank test. 0 if nothing can be compared.
+   * Standard errors by which fewer requests have ended than if they ended at each age at the rate of `other`: the
+   * log-rank test. 0 without common data.
    *
-   * @see N. Mantel, "Evaluation of survival data and two new rank order statistics", Cancer Chemotherapy Reports 50, 1966
+   * @see N. Mantel, "Evaluation of survival data and two new rank order statistics", Cancer Chemotherapy Reports 50,
+   *   1966
    */
   slowerThan(other: LifeTable): number {
     let [mine, others, missing, variance] = [0, 0, 0, 0]
@@ -56,7 +57,7 @@ export class LifeTable {
       mine += this.#changes[i]!
       others += other.#changes[i]!
       const ends = this.#ends[i]! + other.#ends[i]!
-      // Sums of fractions: a number in flight of almost nothing is nothing.
+      // Sums of fractions: a number in flight near zero is zero.
       if (ends <= 0 || mine < ROUNDING || others < ROUNDING) continue
       const share = mine / (mine + others)
       missing += ends * share - this.#ends[i]!

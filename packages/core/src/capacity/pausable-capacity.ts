@@ -15,7 +15,7 @@ export function pausable(capacity: Capacity): PausableCapacity {
   return new PausableCapacity(capacity)
 }
 
-/** Made by {@link pausable}. */
+/** Created by {@link pausable}. */
 export class PausableCapacity implements Capacity {
   readonly #capacity: Capacity
   readonly #listeners: AvailabilityListeners = new AvailabilityListeners()
@@ -76,12 +76,12 @@ export class PausableCapacity implements Capacity {
     return this.#listeners.onAvailable(listener, waiting)
   }
 
-  /** A line that a pause has caused teaches nothing. */
+  /** Waiting caused by a pause is no evidence about the capacity. */
   wake(nowMs: number): void {
     if (!this.#paused) this.#capacity.wake?.(nowMs)
   }
 
-  /** The capacity's snapshot, and whether it is paused. */
+  /** The capacity's snapshot, and whether this is paused. */
   snapshot(): object {
     return { ...(this.#capacity.snapshot() as object), paused: this.#paused }
   }

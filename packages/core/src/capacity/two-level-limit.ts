@@ -4,7 +4,7 @@ const LOWER = 0.75
  * Target ratio of the durations at the limit and at the lower level. If both levels are saturated, the ratio is 1.33.
  */
 const TOLERANCE = 1.3
-/** Busy windows that the ratio of durations at L to the baseline is averaged over. */
+/** Busy windows over which the ratio of durations at L to the baseline is averaged. */
 const RATIO_MEMORY = 3
 /** Busy windows from one look at the lower level to the next, if nothing calls for one earlier. */
 const LOOK_EVERY = 16
@@ -99,9 +99,7 @@ export class TwoLevelLimit {
     return this.#limit
   }
 
-  /**
-   * Delay from the last reading to the opening of the next window, so that the window shows the effect of the change.
-   */
+  /** Delay from the last reading to the start of the next window, so that the window shows the effect of the change. */
   get settleMs(): number {
     return this.#settleMs
   }
@@ -117,8 +115,8 @@ export class TwoLevelLimit {
   }
 
   /**
-   * Whether the slots above the lower level bring hardly anything: durations grow by more than the square root of the
-   * growth in flight, so completions grow by less than that. Then a higher limit is not worth a try.
+   * Whether the slots above the lower level add hardly any throughput: durations grow by more than the square root of
+   * the growth in flight, so completions grow by less than that. Then a higher limit is not worth a try.
    */
   get saturated(): boolean {
     return this.#ratio > Math.sqrt(1 / LOWER)
@@ -181,7 +179,7 @@ export class TwoLevelLimit {
     const before = this.#baselineMs
     const near = lowerMs <= TOLERANCE * before && before <= TOLERANCE * lowerMs
     this.#baselineMs = near ? (before + lowerMs) / 2 : lowerMs
-    // Ratios to a baseline that no longer holds say nothing about the service as it is now.
+    // Ratios to an outdated baseline say nothing about the present service.
     if (!near) this.#ratio = this.#durationMs / lowerMs
     this.#confirmed = this.#level
     this.#windowsSinceLook = 0

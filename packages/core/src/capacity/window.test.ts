@@ -22,7 +22,7 @@ describe('Window', () => {
 
   it('counts what still runs', () => {
     const window = new Window()
-    // 4 end after 25 ms each, time and again, beside 4 that do not end at all.
+    // 4 end after 25 ms each, repeatedly, beside 4 that never end.
     for (let i = 0; i < 40; i++) {
       window.pass(25, 8)
       for (let j = 0; j < 4; j++) window.complete(1, 25)

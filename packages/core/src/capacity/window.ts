@@ -55,7 +55,7 @@ export class Window {
     this.#peak = inFlight
   }
 
-  /** `elapsedMs` more have gone by, during which `inFlight` slots were taken. */
+  /** Another `elapsedMs` have passed, during which `inFlight` slots were taken. */
   pass(elapsedMs: number, inFlight: number): void {
     this.#elapsedMs += elapsedMs
     this.#area += elapsedMs * inFlight

@@ -35,19 +35,19 @@ export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   })
 }
 
-/** What a process says to a server: the name of the clock, its own, and its report. */
+/** A process's message to a server: the name of the clock, its own name, and its report. */
 export interface NamedReport {
   readonly name: string
   readonly member: string
   readonly report: string
 }
 
-/** Sends a report to a server, and gives what it answers, whatever that is. */
+/** Sends a report to a server, and resolves with its unchecked answer. */
 export type Report = (report: NamedReport, signal: AbortSignal) => Promise<unknown>
 
 /**
- * A fleet that reports by way of `connect`: to the server at an address, which another one named as the master; without
- * an address, to the first server, or the next of several to try.
+ * A fleet that reports by `connect`: to the server at an address, which another one named as the master; without an
+ * address, to the first server, or the next of several to try.
  */
 export function fleetBy(connect: (address?: string) => Report): DoormanFleet {
   const seats: Seat[] = []

@@ -1,24 +1,27 @@
 import type { Group } from './group.js'
 
-/** How a tenant's claim on its guarantee ages: not at all, or with the window, as an even pace would use it up. */
+/** How a tenant's claim on its guarantee ages: not at all, or over the window, at an even pace. */
 export type Reserve = 'strict' | 'paced'
 
-/** The budget of one window: what there is, what is left, and for how long. */
+/** The budget of one window: its limit, the remainder, and the remaining time. */
 export class Budget {
   readonly windowMs: number
   readonly reserve: Reserve
   startMs = 0
   nowMs = 0
-  /** From when on claims age: not before those are back, or had time to be, who were refused in the last window. */
+  /**
+   * Start of the aging of claims: not before the tenants refused in the last window are back, or have had time to
+   * return.
+   */
   paceFromMs = 0
-  /** The share of the time since then that is over, as far as claims age by it: 0 where the reserve is strict. */
+  /** The elapsed share of the time since then: 0 with a strict reserve. */
   tau = 0
   limit = 0
-  /** What the limit may become in this window. */
+  /** The largest limit in this window. */
   most = 0
-  /** The limit less all that was used. */
+  /** The limit less all use. */
   left = 0
-  /** What counts as used by the active, though it was not used here in this window. */
+  /** Counts as used by the active tenants, although it was not used here in this window. */
   offset = 0
   /** Sums this close are equal: a billionth of the limit, or a thousandth, if that is less. Whole numbers are exact. */
   tolerance = 0
@@ -28,27 +31,27 @@ export class Budget {
     this.reserve = reserve
   }
 
-  /** How exact a level needs to be: well below the tolerance, and no more exact than sums up to the limit can be. */
+  /** Required precision of a level: well below the tolerance, but not beyond the precision of sums up to the limit. */
   get slack(): number {
     return Math.max(this.tolerance / 1e3, 4 * Number.EPSILON * this.limit)
   }
 
-  /** What all guarantees together come to. */
+  /** The sum of all guarantees. */
   get guaranteed(): number {
     return Math.max(0, this.limit + this.offset)
   }
 
-  /** Until the window ends, from now on. */
+  /** Time until the window ends. */
   get restMs(): number {
     return Math.max(0, this.startMs + this.windowMs - this.nowMs)
   }
 
-  /** How long claims age. */
+  /** Duration of the aging of claims. */
   get agingMs(): number {
     return this.startMs + this.windowMs - this.paceFromMs
   }
 
-  /** What the children of a group may claim together: what it claims itself; of the root's, what is left. */
+  /** Upper bound of the claims of a group's children: the group's own claim; for the root, the remaining budget. */
   roomOf(group: Group): number {
     return group.parent === undefined ? Math.max(0, this.left) : group.claim(this.tau)
   }
@@ -64,7 +67,7 @@ export class Budget {
     this.limitTo(limit, most)
   }
 
-  /** What was used stays used. */
+  /** Past use stays. */
   limitTo(limit: number, most: number): void {
     this.left += limit - this.limit
     this.limit = limit
@@ -79,21 +82,21 @@ export class Budget {
     if (this.reserve === 'paced' && sinceMs > 0) this.tau = Math.min(1, sinceMs / this.agingMs)
   }
 
-  /** Whether `room` is enough for `cost`. What is next to nothing is not covered by nothing. */
+  /** Whether `room` is enough for `cost`. A room of zero does not cover a cost near zero. */
   covers(room: number, cost: number): boolean {
     return cost <= room + Math.min(this.tolerance, cost / 2)
   }
 }
 
 /**
- * Windows of one length, which begin at its multiples: the one that a time is in begins at ⌊time/length⌋·length. Times
- * are handed in, and never run backwards.
+ * Windows of one length, which begin at its multiples: the window of a time begins at ⌊time/length⌋·length. Times are
+ * passed in, and never run backwards.
  */
 export class Windows {
   readonly lengthMs: number
   startMs: number = Number.NEGATIVE_INFINITY
   endMs: number = Number.NEGATIVE_INFINITY
-  /** How many have begun. */
+  /** Number of windows that have begun. */
   count = 0
   #index: number = Number.NEGATIVE_INFINITY
 
@@ -101,11 +104,11 @@ export class Windows {
     this.lengthMs = lengthMs
   }
 
-  /** True if the window that `nowMs` is in begins with it, as far as anybody has looked. */
+  /** True if the window of `nowMs` has not been seen before. */
   begins(nowMs: number): boolean {
     if (nowMs < this.endMs) return false
     const index = Math.floor(nowMs / this.lengthMs)
-    // Of a length that is no whole number the end is rounded: it may come a hair before the next window does.
+    // For a length that is not a whole number the end is rounded: it may come slightly before the next window does.
     if (index === this.#index) return false
     this.#index = index
     this.startMs = index * this.lengthMs
@@ -115,18 +118,18 @@ export class Windows {
   }
 }
 
-/** Parts of a window by which it slides: what is used in one of them counts until the whole part is out of the span. */
+/** Parts of a window by which it slides: use in a part counts until the whole part is out of the span. */
 const PARTS = 128
 
 /**
- * A window that slides: what was used in the last one counts until it is a window's length ago, so that no span of that
- * length sees more than the limit. Time is told by parts, a 128th of a window: at full use, as much less is admitted.
+ * A sliding window: use in the last window counts until it is one window's length ago, so that no span of that length
+ * sees more than the limit. Time advances in parts, a 128th of a window: at full use, that much less is admitted.
  */
 export class Sliding {
   readonly #windowMs: number
   #startMs = 0
   #used: Float64Array = new Float64Array(PARTS)
-  /** Of the last window: what was used in each part and in all after it. */
+  /** For the last window: the use in each part and in all after it. */
   #before: Float64Array = new Float64Array(PARTS + 1)
 
   constructor(windowMs: number) {
@@ -141,17 +144,17 @@ export class Sliding {
     this.#used.fill(0)
   }
 
-  /** Counts an amount as used at a time in this window; below 0: as not used. */
+  /** Records an amount as used at a time in this window; a negative amount is not used after all. */
   note(atMs: number, amount: number): void {
     this.#used[this.#partOf(atMs)]! += amount
   }
 
-  /** What was used in the last window and still counts. */
+  /** Use in the last window that still counts. */
   counting(nowMs: number): number {
     return Math.max(0, this.#before[this.#partOf(nowMs)]!)
   }
 
-  /** Until as much as `amount` of that does not count any more, in milliseconds; the window's end if there is less. */
+  /** Time until `amount` of that no longer counts, in milliseconds; the window's end if there is less. */
   releaseMs(amount: number, nowMs: number): number {
     const most = this.counting(nowMs) - amount
     let part = this.#partOf(nowMs)

@@ -1,13 +1,13 @@
 import { Ranking } from './ordered-sums.js'
 
-/** Steps of a search before it makes do: more than halving alone needs, at every third step. */
+/** Most steps of a search: more than halving alone needs, at every third step. */
 const MOST_STEPS = 200
 
-/** Claims of which a level and a time decide. */
+/** Claims as a function of a level and a time. */
 export interface LevelledClaims {
-  /** All claims at `level`, when the share `tau` of the window is over. */
+  /** The sum of all claims at `level`, when the share `tau` of the window has passed. */
   total(level: number, tau: number): number
-  /** By how much the last {@link total} grows with the level. */
+  /** Growth of the last {@link total} with the level. */
   readonly slope: number
 }
 
@@ -15,8 +15,8 @@ export interface LevelledClaims {
  * The highest level, up to `ceiling`, at which all `claims`, and that of a newcomer of weight `newcomer`, fit into
  * `room`, to within `slack`. The search begins at `from`.
  *
- * Claims grow with the level in straight pieces: Newton's steps find the piece in a few of them, and halving at every
- * third bounds their number.
+ * Claims are piecewise linear in the level: Newton's steps find the piece in a few steps, and halving at every third
+ * bounds their number.
  */
 export function highestLevel(
   claims: LevelledClaims,
@@ -30,7 +30,7 @@ export function highestLevel(
   const own = newcomer * (1 - tau)
   let low = 0
   let high = ceiling
-  // The newcomer alone has room up to here.
+  // The room is enough for the newcomer alone up to here.
   let level = own > 0 ? Math.min(from, room / own) : from
   let mayBeAll = true
   for (let step = 0; step < MOST_STEPS; step++) {
@@ -54,13 +54,13 @@ export function highestLevel(
   return low
 }
 
-/** What rounding may make of a claim, relative to the guarantee: planes that near are one. */
+/** Relative rounding error of a claim: planes within this of each other count as one. */
 const ROUNDING = 1e-15
 
 /**
- * What somebody claims, near a point. A claim depends on the level L that guarantees are worked out from, and on the
- * part of it that has passed with time, `faded` = L·τ; it is made of flat pieces, `weight`·L − `fading`·faded −
- * `passed`. This is one of them, and the box of levels in which it is the right one.
+ * A claim, near a point. A claim depends on the level L behind guarantees, and on the part of it that has passed with
+ * time, `faded` = L·τ; it consists of flat pieces, `weight`·L − `fading`·faded − `passed`. This is one of them, with
+ * the box of levels in which it is valid.
  *
  * Sums of planes are planes, and so is the greater of two, in a smaller box.
  */
@@ -81,7 +81,7 @@ export class Plane {
     return level >= this.lowLevel && level <= this.highLevel && faded >= this.lowFaded && faded <= this.highFaded
   }
 
-  /** Claims nothing, anywhere. */
+  /** Claims nothing, everywhere. */
   clear(): void {
     this.weight = 0
     this.fading = 0
@@ -92,12 +92,12 @@ export class Plane {
     this.highFaded = Number.POSITIVE_INFINITY
   }
 
-  /** Is right nowhere any more. */
+  /** Is valid nowhere any more. */
   spoil(): void {
     this.lowLevel = Number.POSITIVE_INFINITY
   }
 
-  /** What is left of the guarantee `weight`·level of somebody who has used, or let pass, `passed`. */
+  /** The rest of the guarantee `weight`·level after `passed` was used, or let pass. */
   claim(weight: number, passed: number, level: number, faded: number): void {
     this.clear()
     const share = passed / weight
@@ -117,7 +117,7 @@ export class Plane {
 
   /** Becomes the greater one at this point: itself, or `other`, whose level is `factor` times this one's. */
   raise(other: Plane, factor: number, level: number, faded: number): void {
-    // A level that is nothing whatever this one is: nothing is claimed there.
+    // A level that is 0 for every value of this one: there is no claim.
     if (factor === 0) return
     const own = this.at(level, faded)
     const theirs = other.at(factor * level, factor * faded)
@@ -125,7 +125,7 @@ export class Plane {
     const weight = other.weight * factor - this.weight
     const fading = other.fading * factor - this.fading
     this.shrink(other.lowLevel / factor, other.highLevel / factor, other.lowFaded / factor, other.highFaded / factor)
-    // As long as the gap is not used up, half of it by either coordinate, the greater one stays the greater one.
+    // While at most half of the gap is consumed by either coordinate, the greater one stays the greater one.
     const gap = Math.abs(theirs - own) + ROUNDING * level * Math.max(this.weight, other.weight * factor)
     const part = weight !== 0 && fading !== 0 ? gap / 2 : gap
     const up = (way * weight) / part
@@ -143,7 +143,7 @@ export class Plane {
     }
   }
 
-  /** Is right in a smaller box only. */
+  /** Shrinks the box in which it is valid. */
   shrink(lowLevel: number, highLevel: number, lowFaded: number, highFaded: number): void {
     this.lowLevel = Math.max(this.lowLevel, lowLevel)
     this.highLevel = Math.min(this.highLevel, highLevel)
@@ -153,23 +153,23 @@ export class Plane {
 }
 
 /**
- * What active tenants may still claim, all together, of which a level and a time decide.
+ * The sum of the claims of all active tenants, as a function of a level and a time.
  *
- * A tenant of weight w that has used or let pass v has r = v/w. Its claim at level λ, when the share τ of the window is
- * over, is w·min(λ − r, λ(1 − τ)), if above 0. With S(x) the sum of w·x − v over those with r < x, that makes S(λ) −
- * S(λτ) for all: two sums over a ranking by r, whatever the time. O(log n).
+ * A tenant of weight w that has used or let pass v has r = v/w. Its claim at level λ, when the share τ of the window
+ * has passed, is w·min(λ − r, λ(1 − τ)), if above 0. With S(x) the sum of w·x − v over all with r < x, the total is
+ * S(λ) − S(λτ): two sums over a ranking by r, for any time. O(log n).
  */
 export class Claims implements LevelledClaims {
   readonly #byShare: Ranking = new Ranking('sum')
-  /** By how much the last {@link total} grows with the level. */
+  /** Growth of the last {@link total} with the level. */
   slope = 0
 
-  /** Counts a tenant, or counts it anew. */
+  /** Adds a tenant, or updates it. */
   set(slot: number, weight: number, passed: number): void {
     this.#byShare.set(slot, passed / weight, weight, passed)
   }
 
-  /** Counts a tenant no more, if it is counted. */
+  /** Removes a tenant, if it is counted. */
   drop(slot: number): void {
     if (this.#byShare.has(slot)) this.#byShare.remove(slot)
   }
@@ -178,7 +178,7 @@ export class Claims implements LevelledClaims {
     this.#byShare.clear()
   }
 
-  /** All claims at `level`, when the share `tau` of the window is over. */
+  /** The sum of all claims at `level`, when the share `tau` of the window has passed. */
   total(level: number, tau: number): number {
     const ranking = this.#byShare
     ranking.sumBelow(level)
@@ -192,7 +192,7 @@ export class Claims implements LevelledClaims {
     return sum
   }
 
-  /** All claims near `level` and the part of it that has passed, `faded`, as a plane. */
+  /** The sum of all claims near `level` and `faded`, the part of it that has passed, as a plane. */
   plane(level: number, faded: number, into: Plane): void {
     const ranking = this.#byShare
     into.clear()
@@ -214,9 +214,9 @@ export class Claims implements LevelledClaims {
   }
 
   /**
-   * The least share of the window, from `tau` up to `latest`, at which silent tenants have let enough pass that
-   * all claims at `level` but one's own come to at most `room`; `latest` if they never do by then. `weight` and
-   * `passed` are one's own (weight 0: there is no claim of one's own in the sum).
+   * The least share of the window, from `tau` up to `latest`, at which silent tenants have let enough pass that all
+   * claims at `level` except the own one sum to at most `room`; `latest` if there is none. `weight` and `passed` are
+   * those of the own claim (weight 0: it is not in the sum).
    */
   fadedBy(level: number, tau: number, latest: number, room: number, weight: number, passed: number): number {
     const passedAt = (key: number): number => {
@@ -230,7 +230,7 @@ export class Claims implements LevelledClaims {
     for (let step = 0; step < MOST_STEPS; step++) {
       const over = passedAt(key) - target
       if (over < 0 || this.slope <= 0) break
-      // What passes is convex: from above, Newton's steps never overshoot, and end on the right piece.
+      // The passed amount is convex: from above, Newton's steps never overshoot, and end on the right piece.
       const next = key - over / this.slope
       if (next <= level * tau) return tau
       if (next >= key) break
@@ -250,20 +250,20 @@ const LOW_FADED = 4
 const HIGH_LEVEL = 5
 const HIGH_FADED = 6
 
-/** Where planes come from. */
+/** A source of planes. */
 export interface PlaneSource {
-  /** What the member at `slot` claims near this point. The plane is used at once, and may be another's afterwards. */
+  /** The claim of the member at `slot` near this point. The plane is used at once, and may be reused afterwards. */
   planeOf(slot: number, level: number, faded: number): Plane
 }
 
 /**
- * The claims of a fixed number of members as {@link Plane}s, in a binary tree: the sum of all is at hand, and so are
- * the members whose planes are not right any more at some point. Every node is worked out anew from its children, so
- * rounding does not add up. A change takes O(log n).
+ * The claims of a fixed number of members as {@link Plane}s, in a binary tree with their sum at the root, which also
+ * finds the members whose planes are not valid at a point. Every node is recomputed from its children, so rounding
+ * errors do not accumulate. A change takes O(log n).
  */
 export class Planes {
   readonly #count: number
-  /** Node 1 is the root, the children of n are 2n and 2n + 1, the members stand from `count` on. */
+  /** Node 1 is the root, the children of n are 2n and 2n + 1, the members start at `count`. */
   readonly #tree: Float64Array
 
   constructor(count: number) {
@@ -272,7 +272,7 @@ export class Planes {
     this.clear()
   }
 
-  /** Nobody claims anything. */
+  /** Clears all claims. */
   clear(): void {
     for (let at = 0; at < this.#tree.length; at += WIDTH) {
       this.#tree.fill(0, at, at + LOW_LEVEL)
@@ -286,7 +286,7 @@ export class Planes {
     for (let node = (this.#count + slot) >> 1; node > 0; node >>= 1) this.#pull(node)
   }
 
-  /** Brings all planes that are not right at this point up to date. */
+  /** Updates all planes that are not valid at this point. */
   update(source: PlaneSource, level: number, faded: number): void {
     this.#update(1, source, level, faded)
   }
@@ -305,7 +305,7 @@ export class Planes {
     )
   }
 
-  /** By how much a member's claim shrinks as its level fades. */
+  /** Decrease of a member's claim as its level fades. */
   fading(slot: number): number {
     return this.#tree[(this.#count + slot) * WIDTH + FADING]!
   }

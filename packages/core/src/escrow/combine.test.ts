@@ -18,7 +18,7 @@ const answer: fc.Arbitrary<Answer> = fc.record(
 )
 const answers = fc.array(answer, { minLength: 1, maxLength: 5 })
 
-/** Two answers may say the same in other words: one leaves out what another has. */
+/** Two answers may be equal in other words: one omits a default that another states. */
 function said({ by, ...all }: Combined): object {
   const alone = combine(by)
   return { ...all, by: { ...alone, by: undefined } }

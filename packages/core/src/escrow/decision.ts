@@ -1,29 +1,29 @@
 import type { Reserve } from './budget.js'
 
 /**
- * Why an escrow refuses.
+ * Reasons of an escrow's refusals.
  *
- * - `over-share`: the tenant has used its share, and what others leave is kept for them or is another's turn;
+ * - `over-share`: the tenant has used its share, and the unused shares of others are reserved or another's turn;
  * - `exhausted`: less than the cost is left of the whole budget;
  * - `never`: the cost is above the whole budget;
  * - `unknown`: the tenant is not in the hierarchy that shares the budget.
  */
 export type EscrowReason = 'over-share' | 'exhausted' | 'never' | 'unknown'
 
-/** An escrow's answer to a cost, and the numbers behind it. Those after the answer: what was allowed is in `used`. */
+/** An escrow's answer to a cost, and the numbers behind it, after the answer: an allowed cost is included in `used`. */
 export interface EscrowDecision {
   readonly allowed: boolean
   readonly tenant: string
   readonly cost: number
-  /** Why not; undefined if allowed. */
+  /** Reason of a refusal; undefined if allowed. */
   readonly reason: EscrowReason | undefined
-  /** True if it was allowed out of what others leave, beyond the tenant's guarantee. */
+  /** True if it was allowed from the unused shares of others, beyond the tenant's guarantee. */
   readonly borrowed: boolean
-  /** The tenant's present ceiling: what it used, and what remains to it. */
+  /** The tenant's present ceiling: its use plus its remainder. */
   readonly limit: number
   /** A cost up to this is admitted if it is asked next. A little more may be; `peek` gives the exact answer. */
   readonly remaining: number
-  /** What the tenant's weight guarantees it in a window, a real number. */
+  /** The guarantee of the tenant's weight in a window, a real number. */
   readonly guarantee: number
   /** When it is worth asking again, in milliseconds: 0 if allowed, else at least 1; Infinity: never for this cost. */
   readonly retryAfterMs: number
@@ -33,15 +33,13 @@ export interface EscrowDecision {
   readonly resetAfterMs: number
 }
 
-/** What became of a settlement. */
+/** Result of a settlement. */
 export interface Settled {
-  /**
-   * False if it was settled before, or was refused, or gives something back of a window that is over: nothing changed.
-   */
+  /** False if it was settled before, or was refused, or is a refund for a past window: nothing changed. */
   readonly settled: boolean
   /**
-   * The part of the charge that could not be made, because nothing was left of the budget, or its window is over. The
-   * tenant owes it: it is paid out of its share of the next windows.
+   * The part of the charge that could not be made, because the budget was exhausted, or its window is over. The tenant
+   * owes it: it is paid from its share of the next windows.
    */
   readonly unpaid: number
 }
@@ -49,7 +47,7 @@ export interface Settled {
 export const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
 export const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 
-/** A decision, and what its settlement needs to know. */
+/** A decision, with the data for its settlement. */
 export class Ticket<Reason extends string = EscrowReason> implements Omit<EscrowDecision, 'reason'> {
   readonly allowed: boolean
   readonly tenant: string
@@ -66,12 +64,12 @@ export class Ticket<Reason extends string = EscrowReason> implements Omit<Escrow
   #reserved: number
   readonly #atMs: number
   #place = -1
-  /** The window in which it may be settled; below 0: none any more. */
+  /** The window in which it may be settled; below 0: no longer. */
   #window = -1
 
   /**
-   * It is allowed if there is nothing to wait for. `used` is what the tenant has used, with what was allowed, which is
-   * `reserved` where that differs from the cost.
+   * It is allowed if there is no wait. `used` is the tenant's use including this decision, which counts with `reserved`
+   * if that differs from the cost.
    */
   constructor(
     owner: object,
@@ -103,22 +101,22 @@ export class Ticket<Reason extends string = EscrowReason> implements Omit<Escrow
     this.resetAfterMs = resetAtMs - nowMs
   }
 
-  /** The escrow whose answer this is. */
+  /** The escrow that made this decision. */
   get owner(): object {
     return this.#owner
   }
 
-  /** What was spent for it until it is settled. */
+  /** The amount that is spent for it until it is settled. */
   get reserved(): number {
     return this.#reserved
   }
 
-  /** Until it is settled, this much more is spent for it. */
+  /** Spends this much more for it until it is settled. */
   charge(amount: number): void {
     this.#reserved += amount
   }
 
-  /** When it was decided. */
+  /** Time of the decision. */
   get atMs(): number {
     return this.#atMs
   }
@@ -128,7 +126,7 @@ export class Ticket<Reason extends string = EscrowReason> implements Omit<Escrow
     return this.#place
   }
 
-  /** What was allowed is spent, in `window`, not below 0. */
+  /** The reserved amount is spent, in `window`, not below 0. */
   admit(place: number, window: number): void {
     this.#place = place
     this.#window = window
@@ -139,7 +137,7 @@ export class Ticket<Reason extends string = EscrowReason> implements Omit<Escrow
     return this.#window < 0 ? 'never' : this.#window === window ? 'now' : 'late'
   }
 
-  /** The same; it is settled then. */
+  /** The same; afterwards it counts as settled. */
   settleIn(window: number): 'now' | 'late' | 'never' {
     const time = this.timeIn(window)
     this.#window = -1
@@ -152,21 +150,21 @@ export interface EscrowSnapshot {
   readonly limit: number
   readonly windowMs: number
   readonly reserve: Reserve
-  /** Of this window. */
+  /** In this window. */
   readonly used: number
   readonly remaining: number
-  /** Of what remains, what is kept for the guarantees of the active. */
+  /** The part of the remainder that is reserved for the guarantees of active tenants. */
   readonly reserved: number
-  /** What a weight of 1 is guaranteed; 0 while nobody is active. */
+  /** The guarantee of weight 1; 0 while no tenant is active. */
   readonly level: number
   /** Active tenants: those that were admitted in this window. */
   readonly tenants: number
-  /** Their weights, summed up. */
+  /** The sum of their weights. */
   readonly weight: number
   /** Tenants that were refused within the last tenth of a window. */
   readonly waiting: number
   readonly resetAtMs: number
-  /** Since the escrow was made. */
+  /** Since the escrow was created. */
   readonly allowed: number
   readonly borrowed: number
   readonly refused: number
@@ -176,7 +174,7 @@ export interface EscrowSnapshot {
 
 /** An active tenant, as plain JSON. */
 export interface EscrowTenant {
-  /** `''` is shared by all that came too late to be known by name. */
+  /** `''` is shared by all tenants beyond the limit of known names. */
   readonly tenant: string
   readonly weight: number
   readonly used: number
@@ -185,48 +183,48 @@ export interface EscrowTenant {
   readonly waiting: boolean
 }
 
-/** What can be combined: an escrow's decision, a rate limiter's, the word of anything that says yes or no. */
+/** Input of {@link combine}: an escrow's decision, a rate limiter's, or any other that allows or refuses. */
 export interface Answer {
   readonly allowed: boolean
-  /** A short word for why not. */
+  /** A short reason of the refusal. */
   readonly reason?: string | undefined
-  /** The most that may be used at all, in units of cost. @default Infinity: it knows no limit */
+  /** The limit, in units of cost. @default Infinity: no limit */
   readonly limit?: number
   /** A cost up to this would be allowed next. @default Infinity if it is allowed, else 0 */
   readonly remaining?: number
   /** When it is worth asking again, in milliseconds. @default 0 */
   readonly retryAfterMs?: number
-  /** Until these numbers are void, in milliseconds. @default 0 */
+  /** Time until these numbers become void, in milliseconds. @default 0 */
   readonly resetAfterMs?: number
 }
 
-/** Several answers in one. */
+/** Several answers combined. */
 export interface Combined<A extends Answer = Answer> {
-  /** True if all of them are. */
+  /** True if all of them are allowed. */
   readonly allowed: boolean
-  /** Of the answer that decided. */
+  /** Of the deciding answer. */
   readonly reason: string | undefined
   /** The least of all. */
   readonly limit: number
   /** The least of all. */
   readonly remaining: number
-  /** The longest of those that refuse; 0 if none does. */
+  /** The longest of the refusing answers; 0 if none refuses. */
   readonly retryAfterMs: number
   /** The longest of all. */
   readonly resetAfterMs: number
   /**
-   * The answer that decided: of those that refuse, the one to wait for the longest; if none refuses, the one that
-   * leaves least. Where two of them say all the same, either.
+   * The deciding answer: of those that refuse, the one with the longest wait; if none refuses, the one with the least
+   * remainder. If two are equal in everything, either.
    */
   readonly by: A
 }
 
 /**
- * Several answers to one request as a single one: allowed only if all are, and as strict in each number as the
- * strictest of them. The order does not matter, and an answer may come more than once.
+ * Combines several answers to one request: allowed only if all are, and in each number as strict as the strictest of
+ * them. The order does not matter, and an answer may occur more than once.
  *
- * It only looks at answers. What those that allowed have spent is spent: if the whole is refused, refund it. A gate
- * with several budgets does so itself.
+ * It only reads answers. If the combination is refused, refund the answers that allowed, which have spent their costs.
+ * A gate with several budgets does so itself.
  */
 export function combine<A extends Answer>(first: A, ...others: readonly A[]): Combined<A> {
   let by = first
@@ -248,7 +246,10 @@ function numbersOf(answer: Answer): Required<Omit<Answer, 'allowed' | 'reason'>>
   return { limit, remaining: answer.remaining ?? (allowed ? Number.POSITIVE_INFINITY : 0), retryAfterMs, resetAfterMs }
 }
 
-/** Whether `answer` decides rather than `other`; neither of the two before itself, so that their order is nothing. */
+/**
+ * Whether `answer` decides rather than `other`; an answer does not precede itself, so the order of the arguments does
+ * not matter.
+ */
 function isStricter(answer: Answer, other: Answer): boolean {
   if (answer.allowed !== other.allowed) return other.allowed
   const [a, b] = [numbersOf(answer), numbersOf(other)]

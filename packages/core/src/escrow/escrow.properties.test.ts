@@ -11,7 +11,7 @@ import { type Trace, traces } from './fixtures/trace.js'
 import { FLAT, type Grouping, groupings, isStranger, treeOf, withoutStrangers } from './fixtures/trees.js'
 import { hierarchy } from './hierarchy.js'
 
-/** A failing trace is told as it is: to make it shorter takes minutes. Its seed and path run it again. */
+/** Does not shrink a failing trace, which would take minutes. Its seed and path run it again. */
 const RUNS = { ...propertyRuns(), endOnFailure: true }
 
 const show = (decision: EscrowDecision): string => JSON.stringify(decision)
@@ -40,7 +40,7 @@ class Pair {
       ...(grouping !== FLAT && { tree: hierarchy(known), groupOf: (tenant) => groupOf.get(tenant) }),
     })
     this.plain = new PlainEscrow({ tree, limit, windowMs, reserve, named, maxTenants })
-    // As long as nobody has asked, there is nothing to remember.
+    // Before the first request, there is nothing to remember.
     this.plain.begin(Math.floor(this.nowMs / windowMs) * windowMs)
   }
 
@@ -61,7 +61,7 @@ class Pair {
     const { allowed, reason, guarantee } = answer
     const got = decision.reason ?? (decision.borrowed ? 'borrows' : 'within')
     must(got === reason && decision.allowed === allowed, () => `expected ${reason}, got ${show(decision)}`)
-    // Late in a window, claims hardly depend on guarantees: so exact are claims, and guarantees no more than that.
+    // Late in a window, claims hardly depend on guarantees: claims are this exact, and guarantees no more than that.
     const wrong = Math.abs(decision.guarantee - guarantee) * (1 - this.plain.tau)
     must(wrong <= 2 * this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
     if (!allowed) this.#told(decision, answer)
@@ -69,7 +69,7 @@ class Pair {
     return decision
   }
 
-  /** But for rounding: what was worked out once is used again. */
+  /** Equal up to rounding: intermediate results are reused. */
   #areSame(one: EscrowDecision, two: EscrowDecision): boolean {
     const isNear = (a: number, b: number): boolean => a === b || Math.abs(a - b) <= 2 * this.plain.tolerance
     return (
@@ -97,7 +97,7 @@ class Pair {
     else must(this.#isToldExactly(toldMs, latestMs, answer), told)
   }
 
-  /** Not earlier than there will be enough, and no later, unless that is much later. */
+  /** Not earlier than enough will be free, and no later, unless that is much later. */
   #isToldExactly(toldMs: number, latestMs: number, { lackIn }: PlainAnswer): boolean {
     const slack = 2 * this.plain.tolerance
     if (toldMs < 1 || toldMs >= latestMs + 1e-6) return false
@@ -105,7 +105,7 @@ class Pair {
     return toldMs === 1 || lackIn(toldMs - 1e-3) >= -slack
   }
 
-  /** When there will be enough, if others' claims go on fading as they do now; unless that is never or much later. */
+  /** When enough will be free, if others' claims go on fading as they do now; unless that is never or much later. */
   #isToldByFading(toldMs: number, latestMs: number, { lack, fades }: PlainAnswer): boolean {
     const expected = (fade: number): number => Math.min(latestMs, Math.max(1, lack / Math.max(fade, 0)))
     const [soonest, latest] = fades.map(expected).sort((a, b) => a - b) as [number, number]
@@ -129,19 +129,19 @@ class Pair {
     must(Math.abs(unpaid - left) <= this.plain.tolerance, () => `expected ${left} unpaid, got ${unpaid}`)
   }
 
-  /** T1, by an account of our own: what was given out in a window, less what came back, never exceeds the limit. */
+  /** T1, by a separate account: grants in a window, less refunds, never exceed the limit. */
   #account(windowEndMs: number, cost: number): void {
     const given = (this.given.get(windowEndMs) ?? 0) + cost
     this.given.set(windowEndMs, given)
     must(given <= this.plain.limit + this.plain.tolerance, () => `gave out ${given}`)
   }
 
-  /** Nobody's weight changes any more: that would be an event, after which claims are others. */
+  /** Weights no longer change: a change would be an event that changes claims. */
   keepWeights(): void {
     for (const { name, weight } of this.plain.active) this.weights.set(name, weight)
   }
 
-  /** What must always hold. */
+  /** Invariants at any time. */
   invariants(): void {
     this.plain.advance(this.nowMs)
     const { used, limit, remaining, reserved } = this.escrow.snapshot()
@@ -243,7 +243,7 @@ describe.each([
         let claims = pair.claims()
         for (const [owner, other, part] of questions) {
           const greedy = `t${other % trace.weights.length}`
-          // Who comes lowers the level of the lowest group in which somebody was active, for those in there.
+          // A newcomer lowers the level of the lowest group with an active tenant, for the members of it.
           const branch = plain.path(plain.find(greedy)).findLast(({ active }) => !active)
           pair.check(greedy, Math.max(trace.limit / 100, part * trace.limit))
           const now = pair.claims()
@@ -298,7 +298,7 @@ describe.each([
       fc.property(randomTraces, forms, costs, fc.nat(), (trace, grouping, shares, seed) => {
         const pair = new Pair(trace, grouping)
         pair.run(trace)
-        // Who asked before, and does not now, has its wait to sit out.
+        // A tenant that asked before, and does not now, has to finish its wait.
         pair.wait(trace.windowMs / 10)
         pair.invariants()
         pair.keepWeights()
@@ -313,7 +313,7 @@ describe.each([
           const tenant = plain.tenants.get(name)
           return i >= 0 && cost(i) <= plain.guarantee(tenant!) - tenant!.carried
         }
-        // Of a group in which all that are active ask and have released their claims, nothing is held.
+        // In a group in which all active tenants ask and have released their claims, nothing is reserved.
         const held = (node: PlainNode): number => {
           if (!node.active || (node.isTenant && isAsking(node.name))) return 0
           if (node.isTenant) return plain.claim(node)
@@ -321,7 +321,7 @@ describe.each([
           return node === plain.root || plain.isReleased(node) ? inside : Math.max(inside, plain.ownClaim(node))
         }
         const largest = Math.max(0, ...asking.map((_, i) => cost(i)))
-        // In an undivided budget, the first in line owes nothing to anybody.
+        // In an undivided budget, the first in line owes nothing.
         const owed = asking.map((name, i) => plain.owedOnPath(plain.find(name), cost(i)))
         const owes = plain.root.children.every(({ isTenant }) => isTenant) ? 0 : Math.min(...owed)
         // A check may be off by the tolerance, and so may what is left and what is claimed, as the invariants allow.

@@ -392,7 +392,7 @@ describe('gaming', () => {
     drain(escrow, 'heavy4')
     drain(escrow, 'light')
     const before = { heavy: used('heavy4'), light: used('light') }
-    // A tenth of what the idle one was due becomes free: 90 of 1000.
+    // A tenth of the idle one's claim becomes free: 90 of 1000.
     clock.advance(90)
     const { allowed, borrowed, remaining } = escrow.check('light', 1)
     expect({ allowed, borrowed }).toEqual({ allowed: true, borrowed: true })
@@ -443,7 +443,7 @@ describe('retryAfterMs', () => {
     for (const tenant of ['a', 'b3', 'idle2']) escrow.check(tenant, 1)
     drain(escrow, 'a')
     drain(escrow, 'b3')
-    // What the idle one is due fades by a third of 1 each millisecond: as b is due three of four, a has to wait longer.
+    // The idle one's claim fades by a third of 1 each millisecond: as b is due three of four, a has to wait longer.
     const { retryAfterMs } = escrow.check('a', 3)
     expect(retryAfterMs).toBeGreaterThan(3 * 3)
     expect(retryAfterMs).toBeLessThan(50)

@@ -24,25 +24,26 @@ import {
 } from './options.js'
 
 const HEAVIEST = 20
-/** How much of what settlements give back a new one tells. */
+/** Weight of a new settlement in the average part that settlements return. */
 const NEW_PART = 1 / 10
 
 /**
- * Splits one budget per window between tenants by weight, lends what some leave to those who want more, and never
- * gives out more than the budget: weighted fair escrow in one process. `Ledger` has the rule.
+ * Divides one budget per window between tenants by weight, lends unused shares to tenants that want more, and never
+ * admits more than the budget: weighted fair escrow in one process. `Ledger` has the rule.
  *
- * - The sum of what is used never exceeds `limit` in a window, whatever is settled, whoever comes, whatever the clock
- *   does; where windows slide, in no span of `windowMs`.
- * - What a tenant may still claim of its guarantee is admitted at once, whatever others ask for.
- * - If those who still ask are refused, less is left than the largest cost they ask for, and what is kept for others.
- * - Tenants that keep asking get about the same per weight, however often each of them asks.
+ * - Total use never exceeds `limit` in a window, for any settlements, tenants and clock; with sliding windows, in no
+ *   span of `windowMs`.
+ * - A tenant's claim on its guarantee is admitted at once, regardless of others' demand.
+ * - If the tenants that still ask are refused, the remainder is less than their largest cost, plus the amount reserved
+ *   for others.
+ * - Tenants that keep asking get about the same per weight, regardless of how often each of them asks.
  *
- * With a `tree`, weights form a hierarchy: an organisation's teams share what the organisation is guaranteed, and what
- * one of them leaves goes to the others of the same organisation first. There, `retryAfterMs` reckons that others'
- * claims go on fading as they do now; later on they may fade faster.
+ * With a `tree`, weights form a hierarchy: an organisation's teams share its guarantee, and unused budget of a team
+ * goes to the others of the same organisation first. There, `retryAfterMs` assumes that others' claims go on fading as
+ * they do now; later on they may fade faster.
  *
- * Nothing happens between calls; what is due happens at the next one. A check takes O(depth·log n) of the active
- * tenants on average, allocates its decision, and no more. A clock that jumps back counts as no time passed.
+ * Nothing happens between calls; due work happens at the next one. A check takes O(depth·log n) of the active tenants
+ * on average, allocates its decision, and no more. If the clock jumps back, no time counts as passed.
  *
  * @see A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
@@ -59,7 +60,10 @@ export class WeightedFairEscrow {
   readonly #places: Places | undefined
   readonly #ledger: Ledger
   readonly #estimates: Estimates | undefined
-  /** Admitted in this window and not settled yet; what part of the cost settlements gave back lately, and after how long. */
+  /**
+   * Admitted in this window and not settled yet; the average part of the cost that settlements return, and after what
+   * time.
+   */
   #open = 0
   #returned = 0
   #tookMs = 0
@@ -88,11 +92,11 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed. A tenant that has no place in the tree is
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed. A tenant without a place in the tree is
    * refused, as `unknown`.
    *
    * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
-   * or `groupOf` throw, or give a bad weight, or a name of no group.
+   * or `groupOf` throws, or returns a bad weight, or the name of no group.
    */
   check(tenant: string, cost = 1): EscrowDecision {
     const decision = this.#judge(tenant, cost, false)
@@ -111,16 +115,16 @@ export class WeightedFairEscrow {
     return decision
   }
 
-  /** What `check` would answer. Changes nothing. Throws as `check` does. */
+  /** The answer that `check` would give. Changes nothing. Throws as `check` does. */
   peek(tenant: string, cost = 1): EscrowDecision {
     return this.#judge(tenant, cost, true)
   }
 
   /**
-   * Says what something that was allowed really cost, from 0 on: the difference is given back or charged, as far as
-   * there is something left. Once for each decision, and in its window; otherwise it does nothing, and says so.
-   * Throws on a bad cost, or a decision that is not from this escrow's `check`; and if `weightOf` or `groupOf` do, which
-   * are asked about a charge for a window that is over, with the decision as it was.
+   * Reports the actual cost of an allowed decision, from 0 on: the difference is refunded, or charged as far as budget
+   * is left. Once for each decision, and in its window; otherwise it does nothing, and returns that. Throws on a bad
+   * cost, or a decision that is not from this escrow's `check`; and if `weightOf` or `groupOf` throws, which are called
+   * for a charge to a past window, with the decision unchanged.
    */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
@@ -143,8 +147,8 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Says what something that was allowed, and is not settled yet, has cost so far: what that is more than was spent for
-   * it is charged, as `settle` does. Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   * Reports the cost so far of an allowed decision that is not settled yet: the excess over the amount spent for it is
+   * charged, as `settle` does. Throws on a bad cost, or a decision that is not from this escrow's `check`.
    */
   charge(decision: EscrowDecision, costSoFar: number): Settled {
     requireNumber('costSoFar', costSoFar, 0, Number.MAX_SAFE_INTEGER)
@@ -162,14 +166,14 @@ export class WeightedFairEscrow {
     return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
   }
 
-  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  /** Refunds everything: nothing ran. Equals `settle` with a cost of 0. */
   refund(decision: EscrowDecision): Settled {
     return this.settle(decision, 0)
   }
 
   /**
-   * What `tenant` has used in this window is not held against it any more: it has a share like one that has used
-   * nothing. What is left for all stays what it is.
+   * Clears the use of `tenant` in this window: its share is that of a tenant without use. The remaining budget does not
+   * change.
    */
   forget(tenant: string): void {
     requireTenant(tenant)
@@ -178,8 +182,8 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Sets another limit, from now on. What was used in this window stays used: if that is more, nothing is admitted
-   * until the next one begins. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
+   * Sets the limit from now on. Use in this window stays: if it exceeds the limit, nothing is admitted until the next
+   * window begins. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
    */
   setLimit(limit: number): void {
     requireLimit(limit)
@@ -189,8 +193,8 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Gives a group of the tree another weight, from now on. (Tenants' weights are asked for by `weightOf`.) Throws a
-   * `RangeError` or `TypeError` on a bad weight, or a name that is not that of one group with a weight of its own.
+   * Sets the weight of a group of the tree from now on. (Tenants' weights come from `weightOf`.) Throws a `RangeError`
+   * or `TypeError` on a bad weight, or a name that is not that of one group with its own weight.
    */
   setWeight(group: string, weight: number): void {
     requireText('group', group)
@@ -230,7 +234,9 @@ export class WeightedFairEscrow {
     throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
   }
 
-  /** Makes a charge for a window that is over, if it is one. What may throw is done first: the ticket is as it was. */
+  /**
+   * Prepares a charge to a past window, if it is one. Calls that may throw come first: the ticket is unchanged then.
+   */
   #debtOf(ticket: Ticket, amount: number): (() => Settled) | undefined {
     if (amount <= 0 || ticket.timeIn(this.#windows.count) !== 'late') return undefined
     const { tenant } = ticket
@@ -242,7 +248,7 @@ export class WeightedFairEscrow {
     }
   }
 
-  /** Judges, and changes nothing but, unless it is a `peek`, an active tenant's weight. */
+  /** Judges, and changes nothing except, unless it is a `peek`, an active tenant's weight. */
   #judge(tenant: string, cost: number, isPeek: boolean): Ticket {
     requireTenant(tenant)
     requireCost(cost)
@@ -268,7 +274,7 @@ export class WeightedFairEscrow {
     return this.#weightOf === undefined ? (place?.weight ?? 1) : weightFrom(this.#weightOf, tenant)
   }
 
-  /** Reads the clock, begins a window if it is time, and does what is due. */
+  /** Reads the clock, begins a window if it is time, and does due work. */
   #catchUp(): number {
     const nowMs = this.#clock()
     const begins = this.#windows.begins(nowMs)
@@ -282,12 +288,12 @@ export class WeightedFairEscrow {
     return nowMs
   }
 
-  /** What may be used in this window until now, of the limit. */
+  /** The part of the limit that may be used in this window until now. */
   #released(nowMs: number): number {
     return this.#sliding === undefined ? this.#limit : Math.max(0, this.#limit - this.#sliding.counting(nowMs))
   }
 
-  /** Of what was judged; its name may be that of the tenant that many share. */
+  /** For the last judgement; its name may be that of the shared tenant. */
   #ticketOf(tenant: string, asked: number, nowMs: number): Ticket {
     const { judged, left } = this.#ledger
     const { cost, verdict, usedAfter, remaining, guarantee } = judged
@@ -295,7 +301,7 @@ export class WeightedFairEscrow {
     if (this.#sliding !== undefined && verdict === 'exhausted')
       judged.retryMs = Math.max(LEAST_RETRY_MS, this.#sliding.releaseMs(cost - left, nowMs))
     const { retryMs } = judged
-    // Settlements of what is on its way will bring something back, evenly over the time they take.
+    // Settlements of open decisions will return some budget, evenly over their usual time.
     const coming = this.#open * this.#returned
     const isComing =
       this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')

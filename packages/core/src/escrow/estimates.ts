@@ -1,34 +1,35 @@
 import { ownCopy } from '../path.js'
 
-/** What settlements have said of a tenant's costs. */
+/** Statistics of the settlements of a tenant. */
 interface Estimate {
-  /** Of the costs that were asked for, what they really were: mean, and mean deviation from it. */
+  /** Ratio of actual to requested costs: mean, and mean deviation from it. */
   mean: number
   deviation: number
   admitted: number
   settled: number
 }
 
-/** Settlements before anything is made of them; and the part of what was admitted that has to be settled. */
+/** Settlements before they are used; and the part of admitted costs that has to be settled. */
 const ENOUGH = 8
 const MOST_PARTS = 1 / 2
-/** How much a settlement tells. */
+/** Weight of a settlement in the moving means. */
 const LEARNING = 1 / 8
-/** Estimates that are right to within this part are left alone. */
+/** Estimates within this part of the request are ignored. */
 const NEARLY = 1 / 10
-/** What rounding may add to a product. */
+/** Rounding error of a product. */
 const ROUNDING = 1e-12
 const LEAST = 1 / 100
 const MOST = 100
-/** Counts are halved at this number, so that they are about lately. */
+/** Counts are halved at this number, so that they describe recent requests. */
 const MANY = 1_000
 
 /**
- * Learns for each tenant how its costs differ from what it asks with, so that what is reserved is near what is used:
- * the mean, and the mean deviation more, which about nine costs out of ten stay within. What costs nothing did not run,
- * and tells nothing. Tenants that are not known cost what they ask for.
+ * Learns for each tenant the ratio between its actual and its requested costs, so that reservations are near the use:
+ * the mean plus the mean deviation, which covers about nine costs out of ten. A cost of 0 did not run, and is not
+ * learnt from. Unknown tenants cost the requested amount.
  *
- * @see V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, for means and deviations that are cheap to keep
+ * @see V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, for means and deviations that are cheap to
+ *   maintain
  */
 export class Estimates {
   readonly #most: number
@@ -38,9 +39,7 @@ export class Estimates {
     this.#most = maxTenants
   }
 
-  /**
-   * What to reserve for a cost that a tenant asks with; whole for whole costs, and not above `limit` unless they are.
-   */
+  /** The reservation for a requested cost; whole for whole costs, and not above `limit` unless they are. */
   reserve(tenant: string, cost: number, limit: number): number {
     const factor = this.#factor(tenant, 0)
     if (factor === 1 || cost > limit) return cost
@@ -50,17 +49,15 @@ export class Estimates {
       : amount
   }
 
-  /**
-   * The most that a tenant may ask with once more of its costs is admitted, so that no more than `room` is reserved.
-   */
+  /** The largest request of a tenant, after one more admission, whose reservation is at most `room`. */
   askable(tenant: string, room: number, limit: number): number {
     const factor = Math.max(this.#factor(tenant, 0), this.#factor(tenant, 1))
     if (factor === 1) return room
-    // Less than a unit is not enough for a whole cost, however small that is.
+    // Less than a unit is not enough for any whole cost.
     return room < 1 ? room / Math.max(1, factor) : Math.min(limit, Math.floor(room) / factor)
   }
 
-  /** What to reserve for a unit, when `more` costs are admitted; 1 as long as nothing is known. */
+  /** The reservation per unit, after `more` admissions; 1 while nothing is known. */
   #factor(tenant: string, more: number): number {
     const estimate = this.#tenants.size > 0 ? this.#tenants.get(tenant) : undefined
     if (estimate === undefined) return 1
@@ -70,7 +67,7 @@ export class Estimates {
     return Math.abs(factor - 1) <= NEARLY ? 1 : Math.min(MOST, Math.max(LEAST, factor))
   }
 
-  /** A cost of the tenant was admitted. */
+  /** A request of the tenant was admitted. */
   admit(tenant: string): void {
     const estimate = this.#tenants.size > 0 ? this.#tenants.get(tenant) : undefined
     if (estimate === undefined) return
@@ -79,7 +76,7 @@ export class Estimates {
     estimate.settled /= 2
   }
 
-  /** A cost that the tenant asked with was `actual`. */
+  /** A request of the tenant for `cost` was `actual`. */
   settle(tenant: string, cost: number, actual: number): void {
     if (actual <= 0) return
     const part = actual / cost

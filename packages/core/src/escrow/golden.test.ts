@@ -39,9 +39,9 @@ interface Asks {
 }
 
 /**
- * What becomes of each cost that is asked for, a line for each twentieth of a window: `+` within the guarantee, `~`
- * borrowed, `-` over the share, `!` exhausted, `#` never, `?` unknown; and what is left to the one that asked last, and
- * when it is told to come back. Some calls are settled, with more or less than they asked for.
+ * The decision about each requested cost, a line for each twentieth of a window: `+` within the guarantee, `~`
+ * borrowed, `-` over the share, `!` exhausted, `#` never, `?` unknown; and the remainder of the last tenant, with its
+ * retry delay. Some calls are settled, with more or less than their request.
  */
 function decisions({ processes = 1, ...form }: (typeof FORMS)[string], isFleet: boolean): string {
   const clock = manualClock()
@@ -85,7 +85,8 @@ function decisions({ processes = 1, ...form }: (typeof FORMS)[string], isFleet: 
   return `${[['step', ...TENANTS, 'remaining', 'retryAfterMs'].join('\t'), ...lines].join('\n')}\n`
 }
 
-// A change of form changes none of these. Where the rule is changed on purpose, the lines that differ say for whom.
+// A change of form changes none of these. If the rule is changed on purpose, the lines that differ name the tenants
+// affected.
 it.each(Object.entries(FORMS))('decides as it always has, %s', async (name, form) => {
   await expect(decisions(form, name === 'fleet')).toMatchFileSnapshot(`./fixtures/golden-${name}.txt`)
 })

@@ -35,7 +35,7 @@ describe('a line', () => {
           const asked = (cost: number): number =>
             line.owed((passed + cost) / weight, leastTag, weight, passed, waitsFor)
           for (const cost of [1, 7, 50, 300]) expect(asked(cost)).toBeCloseTo(owed(cost), 6)
-          // As much as it says is there; and no more than what those wait for who come next.
+          // The stated amount is available; and no more than the amount for which tenants with precedence wait.
           const most = mostWithin(room, {
             owed: asked,
             get slope() {

@@ -5,21 +5,22 @@ import { Node, type Tenant } from './tenants.js'
 
 /** Tags this close are equal. */
 const TIE = 1 + 1e-9
-/** Steps of a search before it makes do with nothing, and how exact it is. */
+/** Most steps of a search before it falls back to zero, and its precision. */
 const MOST_STEPS = 8
 const ROUNDING = 1e-12
 
 /**
- * The waiting tenants, in line by finish tag: what they would have used or let pass, per weight, with the cost they wait for.
+ * The waiting tenants, in line by finish tag: their use or passed amount, per weight, plus the cost for which they
+ * wait.
  *
- * It is a node's turn if no other node that waits for an available cost has a lower tag. If others have one, and are not
- * asking now, the node may go first as long as enough is left for them: the amount that brings each of them as far, per
- * weight, as the node would come. The sum of these amounts is *owed* to them.
+ * It is a node's turn if no other node that waits for an available cost has a lower tag. If others have one, and are
+ * not asking now, the node may go first as long as enough is left for them: the amount that brings each of them as far,
+ * per weight, as the node would come. The sum of these amounts is *owed* to them.
  */
 export class Line {
-  /** By tag: the cost that is waited for, and the weight; so key·y − x is what was used or let pass. */
+  /** By tag: the cost of the wait, and the weight; so key·y − x is the used or passed amount. */
   readonly #byTag: Ranking = new Ranking('least')
-  /** The weights of those who come first, summed up when {@link owed} was last asked. */
+  /** The total weight of the nodes with precedence, at the last call of {@link owed}. */
   weight = 0
 
   /** The least cost that a node waits for; Infinity if none waits. */
@@ -31,7 +32,7 @@ export class Line {
     return this.#byTag.has(slot)
   }
 
-  /** Lets one wait for `cost`, or with another tag than before. */
+  /** Lets a node wait for `cost`, or with another tag than before. */
   set(slot: number, weight: number, passed: number, cost: number): void {
     this.#byTag.set(slot, (passed + cost) / weight, cost, weight)
   }
@@ -44,15 +45,15 @@ export class Line {
     this.#byTag.clear()
   }
 
-  /** The lowest tag of those other than `slot` who wait for `most` or less; Infinity if there is none. */
+  /** The lowest tag of the nodes other than `slot` that wait for `most` or less; Infinity if there is none. */
   leastTag(most: number, slot: number): number {
     return this.#byTag.firstKey(most, slot)
   }
 
   /**
-   * What has to be left to others if one gets as far as `tag`: nothing if it is its turn, `leastTag` being the lowest
-   * of the others. It has the `weight`, has used or let pass `passed`, and stands in line with the cost `waitsFor`
-   * (Infinity: it does not).
+   * The amount to leave to others if a node gets as far as `tag`: nothing if it is its turn, `leastTag` being the
+   * lowest of the others. It has the `weight`, has used or let pass `passed`, and stands in line with the cost
+   * `waitsFor` (Infinity: it does not).
    */
   owed(tag: number, leastTag: number, weight: number, passed: number, waitsFor: number): number {
     this.weight = 0
@@ -65,13 +66,15 @@ export class Line {
   }
 }
 
-/** A node that asks: what is owed to others if it gets `cost`, and by how much that grows with each further unit. */
+/** A node that asks: the amount owed to others if it gets `cost`, and its growth with each further unit. */
 export interface Debtor {
   owed(cost: number): number
   readonly slope: number
 }
 
-/** A cost, as high as may be, that `room` is enough for and for what is then owed; sometimes a little less. */
+/**
+ * A cost, as high as possible, for which `room` is enough together with the amount then owed; sometimes a little less.
+ */
 export function mostWithin(room: number, debtor: Debtor): number {
   let cost = room
   for (let step = 0; step < MOST_STEPS && cost > 0; step++) {
@@ -82,42 +85,42 @@ export function mostWithin(room: number, debtor: Debtor): number {
   return 0
 }
 
-/** The plane that was asked for last. */
+/** The last requested plane. */
 const claim: Plane = new Plane()
 
 /**
- * A group in a hierarchy, or its root: what its children claim, and who of them waits.
+ * A group in a hierarchy, or its root: the claims of its children, and its waiting ones.
  *
- * Its level, what a weight of 1 is guaranteed in here, is its own guarantee over the weights of its active children, or
- * less. A group claims what is left of its own guarantee, or what its children claim together, if that is more: its own
- * alone would give away what a silent child may still claim once a sibling has borrowed from outside; theirs alone
- * would give away what the group is due.
+ * Its level, the guarantee of weight 1 in it, is its own guarantee over the weights of its active children, or less. A
+ * group claims the larger of the rest of its own guarantee and the sum of its children's claims: its own alone would
+ * give away a silent child's remaining claim once a sibling has borrowed from outside; theirs alone would give away the
+ * group's guarantee.
  *
- * Claims of tenants are summed up over a ranking, those of groups by {@link Plane}s, each worked out anew only when its
- * group changes, or when level or time leave the box in which it is right. So levels above may sink and rise, and time
- * may pass, and what is below is looked at only where it makes a difference: O(log n) for each such group. Time leaves
- * a box when a tenant in there falls behind its pace, which it does once for each time that it spends: per check that
- * is O(depth·log n) on average, though one that comes after a pause may have to look at all groups.
+ * Claims of tenants are summed over a ranking, those of groups by {@link Plane}s, each recomputed only when its group
+ * changes, or when level or time leave the box in which it is valid. So levels above may sink and rise, and time may
+ * pass, and nodes below are visited only if it makes a difference: O(log n) for each such group. Time leaves a box when
+ * a tenant in it falls behind its pace, which it does once for each time that it spends: per check that is O(depth·log
+ * n) on average, though one after a pause may have to visit all groups.
  */
 export class Group extends Node implements LevelledClaims, PlaneSource {
   readonly #groups: Group[] = []
   #tenants: Tenant[] = []
   #claims: Claims | undefined
   #planes: Planes | undefined
-  /** Children in which somebody waits. */
+  /** Children with waiting tenants. */
   #line: Line | undefined
-  /** All that the children claim. */
+  /** The sum of the children's claims. */
   readonly #sum: Plane = new Plane()
   /** The sum of the weights of the active children. */
   activeWeight = 0
-  /** The level, as a part of the highest that it may be. */
+  /** The level, as a part of its maximum. */
   part = 1
-  /** What a weight of 1 is guaranteed, when that was last worked out. */
+  /** The guarantee of weight 1, as last computed. */
   level = 0
-  /** By how much the last {@link total} grows with the level. */
+  /** Growth of the last {@link total} with the level. */
   slope = 0
 
-  /** The tenant that all strangers share for whom there is no room. */
+  /** The tenant that all strangers beyond the limit share. */
   shared: Tenant | undefined
 
   /** All groups come before the first tenant. */
@@ -127,7 +130,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return group
   }
 
-  /** A child becomes active: a group in here, or a tenant, which then has a place in here. */
+  /** A child becomes active: a group in here, or a tenant, which then gets a place in here. */
   open(child: Group | Tenant): void {
     child.active = true
     this.activeWeight += child.weight
@@ -136,7 +139,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.#tenants.push(child)
   }
 
-  /** Gives an active child another weight. */
+  /** Changes the weight of an active child. */
   reweigh(child: Group | Tenant, weight: number): void {
     const others = (): number => {
       let sum = 0
@@ -161,7 +164,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.#sum.clear()
   }
 
-  /** Works out guarantees and levels, from the root down to here. The root's guarantee is the limit. */
+  /** Computes guarantees and levels, from the root down to here. The root's guarantee is the limit. */
   locate(): void {
     if (this.parent !== undefined) {
       this.parent.locate()
@@ -171,7 +174,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   }
 
   total(level: number, tau: number): number {
-    // Nobody claims anything there: no need to work out planes.
+    // There are no claims: planes are not needed.
     if (level <= 0) {
       this.slope = 0
       return 0
@@ -183,60 +186,60 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return sum.at(level, faded)
   }
 
-  /** The highest level that there may be with `newcomer` more weight. */
+  /** The highest possible level with `newcomer` more weight. */
   ceiling(newcomer: number): number {
     return this.guarantee / (this.activeWeight + newcomer)
   }
 
-  /** All claims of an undivided budget, of which can be told when they will have faded. */
+  /** The claims of an undivided budget, for which the time of their fading is known. */
   get claims(): Claims | undefined {
     return this.#groups.length === 0 ? this.#claims : undefined
   }
 
-  /** The highest level up to `ceiling` at which all that the children claim, and a newcomer, fits into `room`. */
+  /** The highest level up to `ceiling` at which the children's claims, and a newcomer's, fit into `room`. */
   highest(ceiling: number, tau: number, room: number, newcomer: number, slack: number): number {
     return highestLevel(this, Math.min(ceiling, this.level), ceiling, tau, room, newcomer, slack)
   }
 
-  /** What it claims of its parent, with guarantee and level as they were last worked out. */
+  /** Its claim on its parent, with the last computed guarantee and level. */
   claim(tau: number): number {
     return Math.max(this.ownClaim(tau), this.total(this.level, tau))
   }
 
-  /** What the children claim but for one, an active one, with levels as they were last worked out. */
+  /** The children's claims except one, an active one's, with the last computed levels. */
   othersClaim(child: Group | Tenant, tau: number): number {
     return this.total(this.level, tau) - (child instanceof Group ? child.claim(tau) : child.ownClaim(tau))
   }
 
-  /** By how much those claims shrink now, by each share of the window. */
+  /** Present decrease of those claims, per share of the window. */
   othersFade(child: Group | Tenant, tau: number): number {
     const all = this.fade(this.level, tau)
     const own = child instanceof Group ? (this.#planes?.fading(child.slot) ?? 0) : child.fading(tau)
     return all - this.level * own
   }
 
-  /** By how much the claims of all children shrink then at `level`. */
+  /** Decrease of all children's claims then at `level`. */
   fade(level: number, tau: number): number {
     this.total(level, tau)
     return level * this.#sum.fading
   }
 
-  /** The lowest finish tag of another child in which somebody waits for `most` or less; Infinity if there is none. */
+  /** The lowest finish tag of another child with a tenant that waits for `most` or less; Infinity if there is none. */
   leastTag(child: Node, most: number): number {
     return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#line!.leastTag(most, child.slot)
   }
 
-  /** What has to be left to other children if one that has used or let pass `passed` gets `cost`. */
+  /** The amount to leave to other children if one that has used or let pass `passed` gets `cost`. */
   owed({ weight, rivalTag, waitsFor }: Node, passed: number, cost: number): number {
     return this.#line?.owed((passed + cost) / weight, rivalTag, weight, passed, waitsFor) ?? 0
   }
 
-  /** By how much that then grows for each unit more. */
+  /** Growth of that with each further unit. */
   slopeOwed({ weight }: Node): number {
     return (this.#line?.weight ?? 0) / weight
   }
 
-  /** A child claims something else than before. Its own children come first. */
+  /** A child's claim has changed. Its own children come first. */
   change(child: Group | Tenant, tau: number): void {
     if (child instanceof Group) {
       this.#planes ??= new Planes(this.#groups.length)
@@ -250,7 +253,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   }
 
   /**
-   * A child waits for something else than before, or with another tag; returns whether that makes this group wait so.
+   * A child waits for another cost than before, or with another tag; returns whether that changes this group's wait.
    */
   rank({ slot, waitsFor, passed, weight }: Node): boolean {
     const before = this.waitsFor

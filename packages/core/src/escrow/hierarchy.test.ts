@@ -163,7 +163,8 @@ describe('a hierarchy', () => {
     escrow.check('s1', 1)
     escrow.check('b1', 1)
     clock.advance(500)
-    // Acme keeps 250 of what is left, 998, and half a unit less each millisecond. What b1 lets pass does not matter.
+    // Acme keeps 250 of the remaining 998, and half a unit less each millisecond. The amount that b1 lets pass does not
+    // matter.
     const refused = escrow.check('b1', 758)
     expect(refused).toMatchObject({ allowed: false, reason: 'over-share' })
     expect(refused.retryAfterMs).toBeCloseTo(20, 9)
@@ -251,7 +252,7 @@ describe('a hierarchy', () => {
     escrow.check('s1', 100)
     const before = escrow.snapshot()
     const unknown = { allowed: false, reason: 'unknown', remaining: 0, retryAfterMs: Number.POSITIVE_INFINITY }
-    // A group is nobody who asks.
+    // A group's name is not a tenant.
     for (const stranger of ['stranger', 'acme']) {
       expect(escrow.peek(stranger, 1)).toMatchObject(unknown)
       expect(escrow.check(stranger, 1)).toMatchObject(unknown)

@@ -5,18 +5,17 @@ import type { Place } from './tenants.js'
 
 /** A place in a hierarchy of weights: an organisation, a team, a key. Without children it is a tenant. */
 export interface HierarchyNode {
-  /** A tenant's name is the one by which it asks, unlike any other tenant's. */
+  /** A tenant's name is the one by which it asks; it must be unique. */
   name: string
   /**
-   * Its share relative to its siblings, from 1e-9 to 1e12. A tenant without one weighs 1. A group without one weighs as
-   * much as those of its children that are active, and is only a name: they share with its siblings as if it were not
-   * there.
+   * Its share relative to its siblings, from 1e-9 to 1e12. A tenant without one has weight 1. A group without one
+   * weighs as much as its active children, and is only a name: they share with its siblings as if it did not exist.
    */
   weight?: number
   children?: readonly HierarchyNode[]
 }
 
-/** A hierarchy that was checked; made by {@link hierarchy}. */
+/** A checked hierarchy; created by {@link hierarchy}. */
 export class Hierarchy {
   readonly #root: HierarchyNode
 
@@ -25,25 +24,25 @@ export class Hierarchy {
     this.#root = root
   }
 
-  /** @internal Its groups anew, in which nobody is active. */
+  /** @internal A new tree of its groups, without active tenants. */
   plant(groupOf: ((tenant: string) => string | undefined) | undefined): Places {
     return new Places(this.#root, groupOf)
   }
 }
 
-/** Where a tenant is in a hierarchy, and what it weighs there. */
+/** A tenant's place in a hierarchy, and its weight there. */
 export interface WeightedPlace extends Place {
   readonly weight: number
 }
 
-/** The groups of a hierarchy, and who belongs to which. */
+/** The groups of a hierarchy, and their tenants. */
 export class Places {
   readonly root: Group = new Group(1, undefined, 0)
   readonly #tenants: Map<string, WeightedPlace> = new Map()
-  /** What a stranger finds in each group; undefined if several groups have that name. */
+  /** A stranger's place in each group; undefined if several groups have that name. */
   readonly #groups: Map<string, WeightedPlace | undefined> = new Map()
   readonly #weighted: Map<string, Group | undefined> = new Map()
-  /** Groups with a weight of their own, and where each is: the names on the way to it. */
+  /** Groups with their own weight, and their paths: the names on the way to them. */
   readonly paths: Map<Group, readonly string[]> = new Map()
   readonly #groupOf: ((tenant: string) => string | undefined) | undefined
 
@@ -52,7 +51,7 @@ export class Places {
     this.#add(root, this.root)
   }
 
-  /** A tenant's place; undefined if it has none. Throws what `groupOf` throws, and on a name of no group. */
+  /** A tenant's place; undefined if it has none. Throws the error of `groupOf`, and an error for an unknown group. */
   of(tenant: string): WeightedPlace | undefined {
     const named = this.#tenants.get(tenant)
     if (named !== undefined || this.#groupOf === undefined) return named
@@ -60,7 +59,7 @@ export class Places {
     return group === undefined ? undefined : this.#inGroup(`groupOf(${show(tenant)})`, group)
   }
 
-  /** The group of that name with a weight of its own. Throws if there is none. */
+  /** The group of that name with its own weight. Throws if there is none. */
   weighted(name: string): Group {
     const group = this.#weighted.get(name)
     if (group !== undefined) return group
@@ -91,10 +90,11 @@ export class Places {
 }
 
 /**
- * Checks a hierarchy of weights, of any depth, for the `tree` of a {@link WeightedFairEscrow}. The root stands for all there
- * is: its weight does not matter. A group with no children (`[]`) is for those whom `groupOf` puts there.
+ * Checks a hierarchy of weights, of any depth, for the `tree` of a {@link WeightedFairEscrow}. The root represents the
+ * whole budget: its weight does not matter. A group with no children (`[]`) is for tenants that `groupOf` assigns to
+ * it.
  *
- * Throws a `TypeError` or `RangeError` that names what is wrong: a bad weight, a tenant that occurs twice.
+ * Throws a `TypeError` or `RangeError` that names the fault: a bad weight, a tenant that occurs twice.
  */
 export function hierarchy(root: HierarchyNode): Hierarchy {
   const tenants = new Set<string>()
@@ -118,7 +118,7 @@ function requireNode(where: string, node: HierarchyNode, tenants: Set<string>): 
   for (const child of children) requireNode(path, child, tenants)
 }
 
-/** So that nobody changes it afterwards. */
+/** A copy that the caller cannot change afterwards. */
 function copy({ name, weight, children }: HierarchyNode): HierarchyNode {
   const node: HierarchyNode = { name }
   if (weight !== undefined) node.weight = weight

@@ -1,5 +1,5 @@
 /**
- * Weighted fair escrow: budgets per window that tenants share by weight, of one process, a fleet, or regions.
+ * Weighted fair escrow: budgets per window that tenants share by weight, for one process, a fleet, or regions.
  *
  * @module @fairlead/core/escrow
  */

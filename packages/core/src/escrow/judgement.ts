@@ -2,7 +2,7 @@ import type { Budget } from './budget.js'
 import { type Debtor, type Group, mostWithin } from './group.js'
 import type { Node, Tenant } from './tenants.js'
 
-/** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
+/** Verdict on a cost: allowed within the guarantee or by borrowing; or refused. */
 export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
 
 export function isRefusal(verdict: Verdict): verdict is Exclude<Verdict, 'within' | 'borrows'> {
@@ -13,18 +13,18 @@ export function isRefusal(verdict: Verdict): verdict is Exclude<Verdict, 'within
 export const RETRY: number = 1 / 20
 export const LEAST_RETRY_MS = 1
 
-/** A level this near to the highest has not sunk. */
+/** A level within this factor of the highest has not sunk. */
 const SAME = 1 - 1e-12
 
-/** One cost, and what becomes of it. One object is used again and again: a check allocates nothing here. */
+/** One cost and its verdict. One object is reused: a check allocates nothing here. */
 export class Judgement implements Debtor {
   cost = 0
   verdict: Verdict = 'never'
-  /** What the tenant's weight guarantees it. */
+  /** The guarantee of the tenant's weight. */
   guarantee = 0
-  /** The most that may be asked for next and is admitted; within the guarantee, a little more may be. */
+  /** The largest cost that would be admitted next; within the guarantee, a little more may be. */
   remaining = 0
-  /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
+  /** Retry delay: 0 if allowed, Infinity if never. */
   retryMs = 0
   /** For a tenant that is not active: the highest node that becomes active with it. */
   branch: Group | Tenant | undefined
@@ -32,12 +32,12 @@ export class Judgement implements Debtor {
   part = 1
   slope = 0
   #level = 0
-  /** What is left and not claimed by others, on any level of the way up. */
+  /** The unclaimed remainder, on any level of the way up. */
   #free = 0
-  /** The largest cost for which no other tenant comes first, on any level. */
+  /** The largest cost for which no other tenant has precedence, on any level. */
   #turn = 0
   #tenant: Tenant | undefined
-  /** The share of the window that is over, if time counts as passed by now. */
+  /** The elapsed share of the window, if time counts as passed by now. */
   #tau: number | undefined
 
   /** The tenant that asks. */
@@ -49,19 +49,20 @@ export class Judgement implements Debtor {
     return !isRefusal(this.verdict)
   }
 
-  /** What the tenant has used, with what was allowed. */
+  /** The tenant's use, including an allowed cost. */
   get usedAfter(): number {
     return this.allowed ? this.tenant.used + this.cost : this.tenant.used
   }
 
-  /** Whether the whole guarantee would have been enough. */
+  /** Whether the whole guarantee would cover the cost. */
   wouldCover(tolerance: number): boolean {
     return this.cost <= this.tenant.guarantee - this.tenant.carried + tolerance
   }
 
   /**
-   * Judges `cost`; nobody becomes active by it. Leaves guarantees on the way up as they are, for a newcomer as they
-   * will be. `isAlone`: nobody else is active. O(depth) within an active tenant's guarantee, else O(depth·log n).
+   * Judges `cost`; no tenant becomes active by it. Leaves guarantees on the way up unchanged, or for a newcomer as they
+   * will be. `isAlone`: no other tenant is active. O(depth) within an active tenant's guarantee, otherwise O(depth·log
+   * n).
    */
   decide(tenant: Tenant, cost: number, budget: Budget, isAlone: boolean): void {
     this.#tenant = tenant
@@ -79,7 +80,7 @@ export class Judgement implements Debtor {
     }
     this.#measureFree(tenant, budget)
     this.#measureTurn(tenant, budget)
-    // A newcomer may borrow only if nobody's level had to sink for it.
+    // A newcomer may borrow only if no level had to sink for it.
     const free = this.part >= SAME ? this.#free : 0
     const room = Math.min(left, free)
     const owed = this.owed(cost)
@@ -90,7 +91,7 @@ export class Judgement implements Debtor {
       return
     }
     this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
-    // A tenant that waits for what its guarantee would cover releases its claim; a newcomer does not wait.
+    // A tenant that waits for a cost within its guarantee releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
@@ -110,8 +111,8 @@ export class Judgement implements Debtor {
   }
 
   /**
-   * A newcomer is judged as if it had let its share pass. It lowers the level of the lowest group that is active, until
-   * all claims in there come to what the group claimed before, or to what is left.
+   * A newcomer is judged as if it had let its share pass. It lowers the level of the lowest active group, until the sum
+   * of all claims in it equals the group's earlier claim, or the remainder.
    */
   #introduce(tenant: Tenant, budget: Budget): void {
     const { tau, slack } = budget
@@ -153,7 +154,7 @@ export class Judgement implements Debtor {
     return this.#tau === undefined ? node.passed : node.passedBy(this.#tau)
   }
 
-  /** What is owed to nodes that come first, on all levels together. */
+  /** The amount owed to nodes with precedence, on all levels together. */
   owed(cost: number): number {
     let owed = 0
     this.slope = 0
@@ -164,12 +165,15 @@ export class Judgement implements Debtor {
     return owed
   }
 
-  /** The most that may be borrowed of `room`. */
+  /** The largest amount that may be borrowed of `room`. */
   #most(room: number): number {
     return this.#turn >= room ? room : Math.max(0, this.#turn, mostWithin(room, this))
   }
 
-  /** Until `amount` will be free, if others only keep silent: exact in an undivided budget, else as claims fade now. */
+  /**
+   * Time until `amount` will be free, if others stay silent: exact in an undivided budget, otherwise as claims fade
+   * now.
+   */
   #wait(tenant: Tenant, budget: Budget, amount: number): number {
     const { left, tau, restMs, windowMs } = budget
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
@@ -196,7 +200,7 @@ export class Judgement implements Debtor {
   }
 }
 
-/** What remains, if it is more than rounding may leave. */
+/** The remainder, if it exceeds the rounding error. */
 function worth(remaining: number, budget: Budget): number {
   return remaining > budget.tolerance ? remaining : 0
 }

@@ -14,11 +14,11 @@ import {
   WaitingList,
 } from './tenants.js'
 
-/** A wait ends this share of the window after the refusal. */
+/** Duration of a wait after the refusal, as a share of the window. */
 const WAIT = 1 / 10
 /**
- * A refused tenant may take this much longer than it was told to come back: HTTP tells whole seconds, and up to half more
- * by chance. It is not waited for any longer than PATIENCE of a window.
+ * A refused tenant may take this much longer than its stated delay: HTTP states whole seconds, and up to half more at
+ * random. The wait for it is limited to PATIENCE of a window.
  */
 const LATE = 1.5
 const LATE_MS = 1_000
@@ -27,35 +27,36 @@ const PATIENCE = 0.6
 const KEPT = 1 / 2
 
 /**
- * Weighted fair escrow: the rule, in plain numbers. It knows no clock; times are handed in, and never run backwards.
+ * Weighted fair escrow: the rule, in plain numbers. It has no clock; times are passed in, and never run backwards.
  *
- * One budget, the limit L, is split in one window of time between the children of a root: tenants, and groups of
- * further ones. Each active child has a weight w, what it used, and v: that and what it let pass. In each group, W is
- * the sum of the active weights, and G the group's own guarantee; that of the root is L. `left` is L less all that was
- * used, τ the share of the window that is over (0 where the reserve is strict).
+ * One budget, the limit L, is divided in one window of time between the children of a root: tenants, and groups of
+ * further ones. Each active child has a weight w, its use, and v: the use plus the amount that it let pass. In each
+ * group, W is the sum of the active weights, and G the group's own guarantee; that of the root is L. `left` is L less
+ * all use, τ the elapsed share of the window (0 with a strict reserve).
  *
- * - A group's *level* λ is what a weight of 1 is guaranteed in there: G/W, or less, if claims would not fit. It sinks
- *   when a child becomes active: until all that the children claim fits into what the group claims, of the root into
- *   what is left. It is worked out anew when a weight changes, a cost is settled or, of the root, the limit changes.
- * - A child's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. A group claims that,
- *   or what its children claim, if that is more. What is *free* for a tenant is what is left less all that the siblings
- *   of its ancestors, and its own, claim: so it borrows in its group first, and then outside.
- * - A refused tenant *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the
- *   finish tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is
- *   released to others until the wait ends. Then it comes back as far as it is still free. Being allowed something
- *   else meanwhile ends no wait: who takes turns with others is still in line for more.
- * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free, and so is what is owed to those in
- *   line, among the tenant's siblings and among those of each of its ancestors: nothing if no one else who waits for
- *   what is there has a lower tag; otherwise as much as brings those with a lower one as far, per weight.
+ * - A group's *level* λ is the guarantee of weight 1 in it: G/W, or less, if claims would not fit. It sinks when a
+ *   child becomes active: until the children's claims fit into the group's claim, or for the root into the remainder.
+ *   It is recomputed when a weight changes, a cost is settled or, for the root, the limit changes.
+ * - A child's guarantee is g = w·λ, its *claim* the rest of that: g − max(v, g·τ), if above 0. A group claims that, or
+ *   the sum of its children's claims, if that is more. The *free* amount for a tenant is the remainder less all claims
+ *   of the siblings of its ancestors, and its own: so it borrows in its group first, and then outside.
+ * - A refused tenant *waits*, for a tenth of a window from its last refusal on, with the refused cost and the finish
+ *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
+ *   others until the wait ends. Then it comes back as far as it is still free. Another admission meanwhile ends no
+ *   wait: a tenant that takes turns with others is still in line for more.
+ * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free together with the amount owed to
+ *   those in line, among the tenant's siblings and among those of each of its ancestors: nothing if no other tenant
+ *   that waits for an available cost has a lower tag; otherwise as much as brings those with a lower one as far, per
+ *   weight.
  *
- * What a tenant spends counts for its ancestors, too. {@link Memory} has the amounts that count in the next window.
+ * A tenant's spending also counts for its ancestors. {@link Memory} has the amounts that count in the next window.
  *
- * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
- * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
- * from somewhere else bit by bit. All is O(depth·log n) of the active tenants on average; {@link Group} has the reasons.
+ * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or {@link
+ * refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for a caller that draws it
+ * from elsewhere bit by bit. All is O(depth·log n) of the active tenants on average; {@link Group} has the reasons.
  */
 export class Ledger {
-  /** What was judged last. */
+  /** The last judgement. */
   readonly judged: Judgement = new Judgement()
   readonly #root: Group
   readonly #anywhere: Place
@@ -63,16 +64,16 @@ export class Ledger {
   readonly #maxStrangers: number
   readonly #waiting: WaitingList = new WaitingList()
   readonly #roster: Roster
-  /** Groups in which somebody is active. */
+  /** Groups with active tenants. */
   #groups: Group[] = []
-  /** Those that were refused and are not active. */
+  /** Tenants that were refused and are not active. */
   readonly #turnedAway: Map<string, TurnedAway> = new Map()
   /** Costs that were settled after their window. */
   readonly #lateDebts: Map<string, LateDebt> = new Map()
-  /** Tenants that are expected back. */
+  /** Number of tenants that are expected back. */
   #expected = 0
 
-  /** `root` is a group's root of which nothing is active yet; without one, all tenants are in one group. */
+  /** `root` is a group's root without active children; without one, all tenants are in one group. */
   constructor(windowMs: number, reserve: Reserve, maxStrangers: number, root: Group = new Group(1, undefined, 0)) {
     this.#root = root
     this.#anywhere = { group: root, isNamed: false }
@@ -89,7 +90,7 @@ export class Ledger {
     return this.#budget.limit
   }
 
-  /** The limit less all that was used. */
+  /** The limit less all use. */
   get left(): number {
     return this.#budget.left
   }
@@ -99,13 +100,13 @@ export class Ledger {
     return this.#root.activeWeight
   }
 
-  /** What a weight of 1 is guaranteed among the root's children; 0 while nobody is active. */
+  /** The guarantee of weight 1 among the root's children; 0 while no tenant is active. */
   get level(): number {
     this.#root.locate()
     return this.#root.level
   }
 
-  /** Active tenants, shared ones among them. */
+  /** Number of active tenants, including shared ones. */
   get tenants(): number {
     return this.#roster.count
   }
@@ -114,14 +115,14 @@ export class Ledger {
     return this.#waiting.count
   }
 
-  /** All claims now: what is left and not free. */
+  /** All claims now: the remainder that is not free. */
   get claimed(): number {
     return this.#root.total(this.level, this.#budget.tau)
   }
 
   /**
-   * Starts a window. Those that asked in the one before are active from the beginning; all others are forgotten, and
-   * everybody is if nobody has asked for a whole window. `most` is what the limit may become in it.
+   * Starts a window. Tenants that asked in the one before are active from the beginning; all others are forgotten, and
+   * all are if none has asked for a whole window. `most` is the largest limit in it.
    */
   begin(startMs: number, limit: number, most: number = limit): void {
     const budget = this.#budget
@@ -160,10 +161,10 @@ export class Ledger {
       }
     }
     const tenants = this.#roster.active()
-    // Where the limit is drawn from a pool, that knows what is carried.
+    // If the limit is drawn from a pool, the pool knows the carried amounts.
     if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget.most)
     for (const tenant of tenants) {
-      // A debt is paid out of one's own share.
+      // A debt is paid from the tenant's own share.
       const charged = Math.min(tenant.debt, budget.most * tenant.due)
       tenant.debt -= charged
       this.#charge(tenant, charged)
@@ -177,7 +178,7 @@ export class Ledger {
   }
 
   /**
-   * Moves on to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time.
+   * Advances to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time.
    */
   advance(nowMs: number): void {
     for (let first = this.#waiting.first; first !== undefined; first = this.#waiting.first) {
@@ -189,22 +190,22 @@ export class Ledger {
     this.#budget.moveTo(nowMs)
   }
 
-  /** Sets another limit for the rest of the window. What was used stays used: less than that leaves nothing. */
+  /** Sets another limit for the rest of the window. Past use stays: a lower limit leaves nothing. */
   limitTo(limit: number, most: number = limit): void {
-    // The same limit is no event: levels stay, and so do promises made at them.
+    // The same limit is no event: levels stay, and so do the promises based on them.
     if (Math.abs(limit - this.#budget.limit) <= this.#budget.tolerance) return
     this.#budget.limitTo(limit, most)
     this.#root.guarantee = this.#budget.guaranteed
     this.#refit(this.#root)
   }
 
-  /** Gives a group another weight from now on. */
+  /** Sets a group's weight from now on. */
   reweighGroup(group: Group, weight: number): void {
     if (group.active) this.#reweigh(group, weight)
     else group.weight = weight
   }
 
-  /** As {@link judge}, and changes nothing. */
+  /** Like {@link judge}, but changes nothing. */
   peek(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
     const tenant = this.#roster.get(name)
     if (tenant === undefined || tenant.weight === weight) return this.judge(name, weight, cost, place)
@@ -219,8 +220,8 @@ export class Ledger {
 
   /**
    * Judges a `cost` of a tenant; {@link judged} has the numbers. The only change is that an active tenant has `weight`
-   * from now on. One that is not active is judged as if it were; a stranger, once there are as many as may be, as part
-   * of the tenant that all further ones of its group share, of weight 1.
+   * from now on. One that is not active is judged as if it were; a stranger beyond the limit is judged as part of the
+   * tenant that all further ones of its group share, of weight 1.
    */
   judge(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
     let tenant = this.#roster.get(name)
@@ -232,7 +233,7 @@ export class Ledger {
     return this.judged.verdict
   }
 
-  /** Spends what was just judged and allowed; returns the tenant's place, which is its own until the next window. */
+  /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
     const { cost, tenant, branch, part } = this.judged
     const { tau } = this.#budget
@@ -251,7 +252,7 @@ export class Ledger {
     return tenant.place
   }
 
-  /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
+  /** Notes that the last judgement refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
     const { tenant, cost, verdict } = this.judged
     if (verdict === 'never') return
@@ -272,7 +273,7 @@ export class Ledger {
     }
   }
 
-  /** Notes that who was just judged comes back in `retryMs`: claims of the next window wait for those. */
+  /** Notes that the tenant of the last judgement returns in `retryMs`: claims of the next window wait for it. */
   turnAway(retryMs: number = this.judged.retryMs): void {
     const { tenant } = this.judged
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
@@ -287,8 +288,8 @@ export class Ledger {
   }
 
   /**
-   * Charges the tenant at `place` more (or less, if below 0) than it was admitted with. Returns what could not be
-   * charged because nothing is left: it owes that. It never takes off more than was used.
+   * Charges the tenant at `place` more (or less, if below 0) than its admitted cost. Returns the amount that could not
+   * be charged because nothing is left: it owes that. It never refunds more than its use.
    */
   settle(place: number, change: number): number {
     const tenant = this.#roster.at(place)
@@ -302,7 +303,7 @@ export class Ledger {
     return change - charged
   }
 
-  /** Notes that a tenant owes an amount that belongs to a window which is over. */
+  /** Notes that a tenant owes an amount for a past window. */
   owe(name: string, weight: number, amount: number, { group, isNamed }: Place = this.#anywhere): void {
     const debt = this.#lateDebts.get(name)
     if (debt !== undefined) debt.amount += amount
@@ -311,8 +312,8 @@ export class Ledger {
   }
 
   /**
-   * What a tenant weighs here, and has used; and that per weight, with what counts as used elsewhere. Of the shared one,
-   * if it is known as part of that.
+   * Weight of a tenant here, and its use; and its use per weight, including amounts that count as used elsewhere. Those
+   * of the shared tenant if it is part of that.
    */
   stakeOf(name: string): { weight: number; used: number; share: number } {
     const tenant: Partial<Tenant> | undefined = this.isShared(name) ? this.#root.shared : this.#roster.get(name)
@@ -321,8 +322,8 @@ export class Ledger {
   }
 
   /**
-   * Counts for an active tenant that what it has used elsewhere exceeds by `amount` what its weight here stands for;
-   * negative if it has used less. Changes nothing of what is left.
+   * Adds `amount` for an active tenant: the excess of its use elsewhere over its weight's equivalent here; negative if
+   * it has used less. Does not change the remainder.
    */
   countElsewhere(name: string, amount: number): void {
     const tenant = this.#roster.get(name)
@@ -339,12 +340,12 @@ export class Ledger {
     this.#refit(this.#root)
   }
 
-  /** Whether a stranger is, or would be, part of the tenant that all share for whom there is no room. */
+  /** Whether a stranger is, or would be, part of the tenant that all strangers beyond the limit share. */
   isShared(name: string): boolean {
     return name === SHARED || (this.#roster.isFull && this.#roster.get(name) === undefined)
   }
 
-  /** The `most` active tenants that used most. For people: allocates. */
+  /** The `most` active tenants with the largest use. For people: allocates. */
   heaviest(most: number): EscrowTenant[] {
     const heaviest = this.#roster.active().sort((a, b) => b.used - a.used)
     return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
@@ -353,7 +354,7 @@ export class Ledger {
     })
   }
 
-  /** Makes the tenant active that was prepared last, and the groups that it is the first in. */
+  /** Makes the last prepared tenant active, and the groups in which it is the first. */
   #open(tenant: Tenant): void {
     this.#roster.add(tenant)
     let node: Group | Tenant = tenant
@@ -372,13 +373,13 @@ export class Ledger {
     tenant.returnMs = 0
   }
 
-  /** Counts as used by a tenant, and by all groups that it is in. */
+  /** Counts an amount as used by a tenant, and by all its groups. */
   #charge(tenant: Tenant, amount: number): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.used += amount
     this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - amount)
   }
 
-  /** Brings what the groups of a node know about it up to date. */
+  /** Updates the groups of a node about it. */
   #recount(from: Group | Tenant): void {
     const { tau } = this.#budget
     from.parent?.locate()
@@ -388,7 +389,7 @@ export class Ledger {
     }
   }
 
-  /** Works the level of a group out anew: the highest at which all that is claimed in there fits into its room. */
+  /** Recomputes the level of a group: the highest at which all claims in it fit into its room. */
   #refit(group: Group, room?: number): void {
     if (group.activeWeight <= 0) return
     group.locate()
@@ -398,7 +399,7 @@ export class Ledger {
     this.#setPart(group, ceiling > 0 ? level / ceiling : 1)
   }
 
-  /** From the root down: what has come back to a group raises its level again, up to what it claims itself. */
+  /** From the root down: refunded budget of a group raises its level again, up to its own claim. */
   #refitPath(group: Group): void {
     if (group.parent !== undefined) this.#refitPath(group.parent)
     if (group.parent === undefined || group.part < 1) this.#refit(group)
@@ -434,7 +435,7 @@ export class Ledger {
     this.#recount(tenant)
   }
 
-  /** Lets a claim come back as far as it is free on each level; returns how far that is. */
+  /** Lets a claim return as far as it is free on each level; returns that part. */
   #reclaim(node: Group | Tenant): number {
     if (node.parent === undefined) return this.left
     const { tau } = this.#budget

@@ -11,7 +11,7 @@ import { budgetStage, type Escrow, escrow } from './mechanism.js'
 
 function gateOf(options: GateOptions = {}) {
   const clock = manualClock()
-  // FAIR learns from the failures here; with this chance it refuses nobody.
+  // FAIR learns from the failures here; with this random number it refuses nothing.
   const random = () => 0.999
   const gate = createGate({ budget: escrow({ limit: 100, windowMs: 1000 }), clock, random, ...options })
   const admit = (flow: string, cost: number, exempt = false): Decision => {
@@ -28,7 +28,7 @@ function gateOf(options: GateOptions = {}) {
   return { clock, gate, admit, permit, budget }
 }
 
-/** A stage that refuses whatever comes to it. */
+/** A stage that refuses every request. */
 const wall: Stage = { name: 'wall', admit: () => refuse('wall', 'overload', true, 1000) }
 
 describe('the budget of a gate', () => {

@@ -16,23 +16,23 @@ import type { EscrowDecision, Settled } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { BUDGET_OPTIONS, type BudgetOptions } from './options.js'
 
-/** What the gate needs of an escrow's answer. */
+/** The part of an escrow's answer that the gate needs. */
 export interface EscrowAnswer extends Omit<EscrowDecision, 'reason'> {
-  /** A short word for why not. `store-error`: nobody knows, and so the numbers say nothing. */
+  /** A short reason of the refusal. `store-error`: the state is unknown, and so the numbers mean nothing. */
   readonly reason: string | undefined
 }
 
-/** What the gate needs of an escrow: {@link WeightedFairEscrow}, one that shares its budget, or your own. */
+/** The part of an escrow that the gate needs: {@link WeightedFairEscrow}, one that shares its budget, or your own. */
 export interface Escrow {
-  /** Length of its windows, in milliseconds, for those who are told of it. */
+  /** Length of its windows, in milliseconds, for clients. */
   readonly windowMs?: number
   /** Asks for `cost` units for `tenant`, and spends them if it is allowed. */
   check(tenant: string, cost: number): EscrowAnswer | Promise<EscrowAnswer>
-  /** Says what something that was allowed really cost. */
+  /** Reports the actual cost of an allowed decision. */
   settle(decision: EscrowAnswer, actualCost: number): Settled | Promise<Settled>
-  /** Says what something that was allowed and still runs has cost so far. @default charged when it is settled */
+  /** Reports the cost so far of an allowed decision that still runs. @default charged when it is settled */
   charge?(decision: EscrowAnswer, costSoFar: number): unknown
-  /** Gives all back: nothing ran. */
+  /** Refunds everything: nothing ran. */
   refund(decision: EscrowAnswer): Settled | Promise<Settled>
   /** The tenant's use no longer counts against it; the budget stays spent. */
   forget?(tenant: string): void
@@ -42,22 +42,22 @@ export interface Escrow {
 
 /** Options of {@link budgetStage}. */
 export interface BudgetStageOptions {
-  /** The stage's name in gates, decisions and refusals, and the policy's in what clients are told. @default 'budget' */
+  /** The stage's name in gates, decisions and refusals, and the policy's in answers to clients. @default 'budget' */
   name?: string
-  /** What becomes of a request about which the escrow threw. @default 'admit' */
+  /** The answer to a request for which the escrow threw. @default 'admit' */
   onError?: 'admit' | 'refuse'
   /**
-   * Judges, and refuses nobody: what would have been refused passes, spends nothing, and is counted in the snapshot as
-   * `wouldRefuse`. Clients are told no quota. For trying a budget out before it is enforced. @default false
+   * Judges without refusing: a request that would have been refused passes, spends nothing, and is counted in the
+   * snapshot as `wouldRefuse`. Clients are told no quota. For testing a budget before it is enforced. @default false
    */
   dryRun?: boolean
-  /** The tenant that a flow spends for: its organisation, say. Nothing or `''` means the flow. @default the flow itself */
+  /** The tenant of a flow, for example its organisation. Nothing or `''` means the flow. @default the flow itself */
   tenantOf?: (flow: string) => string
-  /** Length of the escrow's windows, in milliseconds, where it does not tell itself. */
+  /** Length of the escrow's windows, in milliseconds, if it does not state it itself. */
   windowMs?: number
 }
 
-/** A stage's escrow, and what is said about it. */
+/** A stage's escrow, with its labels. */
 interface Budget {
   readonly escrow: Escrow
   readonly name: string
@@ -65,7 +65,7 @@ interface Budget {
   readonly dryRun: boolean
 }
 
-/** What was spent for a request, until its real cost is known. */
+/** The amount spent for a request, until its actual cost is known. */
 class BudgetHold implements Hold {
   readonly #budget: Budget
   readonly #decision: EscrowAnswer
@@ -100,18 +100,18 @@ class BudgetHold implements Hold {
 }
 
 /**
- * An escrow as a stage of a gate: refuses what a tenant may not spend, and settles what requests really cost. A gate
- * may have several, with names of their own: a request must be allowed by all of them, and spends from each.
+ * An escrow as a stage of a gate: refuses costs that a tenant may not spend, and settles the actual costs of requests.
+ * A gate may have several, with different names: a request must be allowed by all of them, and spends from each.
  *
- * The tenant is the request's flow, or what `tenantOf` makes of it. A refusal is the tenant's own affair, or a matter
- * of policy: never a shortage, so FAIR learns nothing from it. What was spent comes back if a later stage refuses, or
- * the client leaves before its turn.
+ * The tenant is the request's flow, or the result of `tenantOf`. A refusal is the tenant's own affair, or a matter of
+ * policy: never a shortage, so FAIR learns nothing from it. The cost is refunded if a later stage refuses, or the
+ * client leaves before its turn.
  *
- * In the end: `success` and `ignored` cost what the caller says, else what was asked for, because the work was done, or
- * begun, whoever is to blame. `failure` means that the request did not get what it came for: it costs nothing, unless
- * the caller names a cost: by `finish`, or by `charge` while it ran. Exempt requests pass, and spend nothing.
+ * At the end: `success` and `ignored` cost the caller's amount, otherwise the requested cost, because the work was
+ * done, or begun, regardless of the cause. `failure` means that the request did not get its result: it costs nothing,
+ * unless the caller names a cost: by `finish`, or by `charge` while it ran. Exempt requests pass, and spend nothing.
  *
- * Throws a `TypeError` or `RangeError` that names what is wrong with the escrow or an option.
+ * Throws a `TypeError` or `RangeError` that names the fault of the escrow or an option.
  */
 export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): Stage {
   requireOptions('budgetStage', options, ['name', 'onError', 'dryRun', 'tenantOf', 'windowMs'])
@@ -130,7 +130,7 @@ export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): S
     wouldRefuse++
     return undefined
   }
-  // An empty name comes of a flow that a client has made up, and must be no way around the budget.
+  // An empty name comes from a flow that a client has invented, and must be no way around the budget.
   const tenantOfFlow = (flow: string): string => tenantOf?.(flow) || flow
   return {
     name,
@@ -151,20 +151,20 @@ function refusalOf(budget: Budget, decision: EscrowAnswer): Refusal {
   return refuse(budget.name, reason ?? 'over-share', false, retryAfterMs, detail, quotaOf(budget, decision, 0))
 }
 
-/** What a decision says of its tenant's quota, `elapsedMs` later; nothing if its window is over, or nobody knows. */
+/** A decision's statement of its tenant's quota, `elapsedMs` later; undefined if its window is over, or unknown. */
 function quotaOf({ name, windowMs }: Budget, decision: EscrowAnswer, elapsedMs: number): Quota | undefined {
   const { reason, limit, remaining, guarantee } = decision
   const resetAfterMs = decision.resetAfterMs - elapsedMs
-  // A leased escrow does not look at what it has if the cost is above all there is; and a stranger has nothing.
+  // A leased escrow does not consult its state if the cost is above the whole limit; and a stranger has nothing.
   const isUnknown = reason === 'store-error' || reason === 'unknown' || (reason === 'never' && guarantee === 0)
   if (isUnknown || resetAfterMs <= 0) return undefined
   return { policy: name, guarantee, windowMs, limit, remaining, resetAfterMs }
 }
 
 /**
- * Weighted fair escrow for `createGate({ budget })`: refuses what a tenant may not spend of a budget that all share. Each
- * gate that is given it has a budget of its own; for one that several share, give each `budgetStage(escrow)`. Throws a
- * `TypeError` on an option that does not exist; what an option's value may be is checked when the gate is made.
+ * Weighted fair escrow for `createGate({ budget })`: refuses costs that a tenant may not spend of a shared budget. Each
+ * gate that uses it has its own budget; for one that several share, give each `budgetStage(escrow)`. Throws a
+ * `TypeError` on an unknown option; the values of options are checked when the gate is created.
  */
 export function escrow(options: BudgetOptions): Mechanism<'budget'> {
   requireOptions('budget', options, BUDGET_OPTIONS)

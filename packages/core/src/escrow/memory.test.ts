@@ -14,7 +14,7 @@ interface Polite {
   seed: number
 }
 
-/** Clients that come back when an HTTP adapter tells them to; what each got, window by window. */
+/** Clients that return when an HTTP adapter tells them to; returns the admissions of each, window by window. */
 function politeClients({ limit, cost, windows, weights, connections, seed }: Polite): number[][] {
   const random = seededRandom(seed)
   const clock = manualClock()
@@ -101,7 +101,7 @@ describe('what is remembered of the last window', () => {
     escrow.check('much', 450)
     clock.advance(WINDOW_MS)
     clock.advance(WINDOW_MS)
-    // Nobody asked for a whole window: that is forgotten.
+    // No request for a whole window: that is forgotten.
     expect(escrow.snapshot()).toMatchObject({ tenants: 0, used: 0 })
   })
 
@@ -169,7 +169,7 @@ describe('costs that are known afterwards', () => {
     expect(reserved).toBeLessThan(170)
     escrow.settle(decision, 150)
     expect(escrow.snapshot().used).toBe(before + 150)
-    // Another tenant's costs are its own, and one that hardly ever settles is taken at its word.
+    // Another tenant's costs are its own, and a tenant that hardly ever settles is charged its requested cost.
     escrow.check('b', 400)
     expect(escrow.snapshot().used).toBe(before + 550)
   })

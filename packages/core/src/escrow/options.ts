@@ -11,45 +11,44 @@ import {
 import type { Reserve } from './budget.js'
 import { type Hierarchy, requirePlaces } from './hierarchy.js'
 
-/** How a {@link WeightedFairEscrow} is made up. */
+/** Options of a {@link WeightedFairEscrow}. */
 export interface EscrowOptions {
   /** The budget of a window, in units of cost; above 0. */
   limit: number
   /** Length of a window, in milliseconds, at least 1. Windows begin at the clock's multiples of it. */
   windowMs: number
   /**
-   * `'fixed'`: each window has its own budget, so as much as twice the limit may come within a short time, at the end
-   * of one and the start of the next. `'sliding'`: no span of `windowMs`, whenever it begins, sees more than the limit;
-   * what is used becomes free again a window's length later, by 128ths of it. @default 'fixed'
+   * `'fixed'`: each window has its own budget, so up to twice the limit may be used within a short time, at the end of
+   * one and the start of the next. `'sliding'`: no span of `windowMs` sees more than the limit; used budget becomes
+   * free again a window's length later, in steps of 128ths of it. @default 'fixed'
    */
   window?: 'fixed' | 'sliding'
   /**
-   * A tenant's weight relative to others, of its group if there is a tree; from 1e-9 to 1e12. Asked at every check.
-   * @default what the tree says, else 1
+   * A tenant's weight relative to others, of its group if there is a tree; from 1e-9 to 1e12. Called at every check.
+   * @default that of the tree, else 1
    */
   weightOf?: (tenant: string) => number
   /**
-   * Active tenants that are known by name, and one more that all others share, with weight 1; in a tree, one more in
-   * each group, and without those that the tree names. Bounds memory, and what invented names can win. Integer, at
-   * least 1: everybody shares. @default 10000
+   * Most active tenants that are known by name, and one more that all others share, with weight 1; in a tree, one more
+   * in each group, and without those that the tree names. Bounds memory, and the gain by invented names. Integer, at
+   * least 1: all tenants share. @default 10000
    */
   maxTenants?: number
   /**
-   * What is kept for tenants that were active and fell silent. `'paced'`: what is still due to an even pace, so that
-   * the rest of it is lent to others as time goes by. `'strict'`: all of their guarantee, until the window ends.
-   * @default 'paced'
+   * The amount reserved for tenants that were active and fell silent. `'paced'`: the rest of an even pace, so that the
+   * passed part is lent to others over time. `'strict'`: the whole guarantee, until the window ends. @default 'paced'
    */
   reserve?: Reserve
   /**
-   * What is spent for a cost until it is settled. `'learned'`: what the tenant's settlements lately came to, as a part
-   * of what it had asked with, once there are eight and most of what it is admitted is settled. `'asked'`: the cost.
-   * @default 'learned'
+   * The amount that is spent for a cost until it is settled. `'learned'`: the recent ratio of settled to requested
+   * costs of the tenant, once there are eight and most of its admitted costs are settled. `'asked'`: the cost. @default
+   * 'learned'
    */
   estimates?: 'learned' | 'asked'
   /** Groups of tenants that share with each other first; made by `hierarchy`. @default all are in one group */
   tree?: Hierarchy
   /**
-   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Asked at
+   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Called at
    * every check. @default all of them are refused
    */
   groupOf?: (tenant: string) => string | undefined
@@ -62,25 +61,25 @@ const ESCROW_OPTIONS: readonly string[] = [
 
 /** A gate's budget. */
 export interface BudgetOptions extends EscrowOptions {
-  /** What becomes of a request about which `weightOf` threw, or gave a bad weight. @default 'admit' */
+  /** The answer to a request for which `weightOf` threw, or returned a bad weight. @default 'admit' */
   onError?: 'admit' | 'refuse'
   /**
-   * Judges, and refuses nobody: what would have been refused passes, spends nothing, and is counted in the snapshot as
-   * `wouldRefuse`. @default false
+   * Judges without refusing: a request that would have been refused passes, spends nothing, and is counted in the
+   * snapshot as `wouldRefuse`. @default false
    */
   dryRun?: boolean
 }
 
-/** Names of the options above, for whoever passes them on. */
+/** Names of the options above, for callers that pass them on. */
 export const BUDGET_OPTIONS: readonly string[] = [...ESCROW_OPTIONS, 'onError', 'dryRun']
 
-/** What an escrow takes from the world. */
+/** External dependencies of an escrow. */
 export interface EscrowSeams {
   /** @default the platform's monotonic clock */
   clock?: Clock
 }
 
-/** Options that were checked, with every default in its place. */
+/** Checked options, with every default in its place. */
 interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf' | 'tree' | 'groupOf'>> {
   readonly weightOf: ((tenant: string) => number) | undefined
   readonly tree: Hierarchy | undefined
@@ -105,17 +104,17 @@ export function settingsOf(options: EscrowOptions & EscrowSeams): EscrowSettings
   return { limit, windowMs, window, weightOf, maxTenants, reserve, estimates, tree, groupOf, clock }
 }
 
-/** Checks for a limit. */
+/** Checks a limit. */
 export function requireLimit(limit: unknown): void {
   requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
 }
 
-/** Checks for a tenant's name. */
+/** Checks a tenant's name. */
 export function requireTenant(tenant: unknown): void {
   if (typeof tenant !== 'string' || tenant === '') requireText('tenant', tenant)
 }
 
-/** Checks for a cost above 0; what a settlement says may be 0. */
+/** Checks a cost above 0; a settlement's may be 0. */
 export function requireCost(cost: unknown): void {
   if (typeof cost === 'number' && cost > 0 && cost <= Number.MAX_SAFE_INTEGER) return
   requireAbove('cost', cost, 0, Number.MAX_SAFE_INTEGER)

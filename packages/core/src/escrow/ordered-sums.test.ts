@@ -45,7 +45,7 @@ describe.each(['sum', 'least'] as const)('a ranking by %s', (kind) => {
             if (list.has(slot)) {
               ranking.remove(slot)
               list.delete(slot)
-              // Mostly back again, with another key: what a tenant that spends does.
+              // Usually reinserted, with another key: the change of a tenant that spends.
               if (x > 0) {
                 ranking.insert(slot, at, x, y)
                 list.set(slot, { key: at, x, y })

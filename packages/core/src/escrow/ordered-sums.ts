@@ -1,8 +1,9 @@
 /**
- * What blocks of a ranking sum up to, by their position: three amounts each, in a binary tree above the positions. Of
- * the first amount, `'least'` keeps the least instead of the sum.
+ * Sums of the blocks of a ranking, by their position: three amounts each, in a binary tree above the positions. Of the
+ * first amount, `'least'` keeps the least instead of the sum.
  *
- * A node is always worked out anew from the two below it, never corrected by a difference, so rounding does not add up.
+ * A node is always recomputed from the two below it, never corrected by a difference, so rounding errors do not
+ * accumulate.
  */
 class Totals {
   readonly #kind: 'sum' | 'least'
@@ -35,7 +36,7 @@ class Totals {
     this.#zs.fill(0)
   }
 
-  /** Makes room for `size` positions, a power of 2, and forgets what there was. */
+  /** Makes room for `size` positions, a power of 2, and clears them. */
   resize(leaves: number): void {
     this.#leaves = leaves
     this.#xs = new Float64Array(2 * leaves).fill(this.#empty)
@@ -43,7 +44,7 @@ class Totals {
     this.#zs = new Float64Array(2 * leaves)
   }
 
-  /** Sets what stands at a position; {@link pull} or {@link pullFrom} has to follow. */
+  /** Sets the values at a position; {@link pull} or {@link pullFrom} has to follow. */
   set(position: number, x: number, y: number, z: number): void {
     this.#xs[this.#leaves + position] = x
     this.#ys[this.#leaves + position] = y
@@ -61,12 +62,12 @@ class Totals {
       amounts.copyWithin(this.#leaves + to, this.#leaves + from, this.#leaves + count)
   }
 
-  /** Works out what is above a position. */
+  /** Recomputes the nodes above a position. */
   pull(position: number): void {
     for (let node = (this.#leaves + position) >> 1; node > 0; node >>= 1) this.#pull(node)
   }
 
-  /** Works out what is above the positions from one up to `count`, and the one behind them. */
+  /** Recomputes the nodes above the positions from one up to `count`, and the one behind them. */
   pullFrom(position: number, count: number): void {
     let low = (this.#leaves + position) >> 1
     let high = Math.min(this.#leaves + count, 2 * this.#leaves - 1) >> 1
@@ -120,13 +121,13 @@ class Totals {
 const BLOCK = 64
 
 /**
- * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: what do the amounts of all slots below a
- * key sum up to? A ranking by `'least'` does not sum up `x`, but `y` and key·y − x, and it knows the first slot whose
- * `x` is at most something.
+ * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: provides the sums of the amounts of all
+ * slots below a key. A ranking by `'least'` does not sum `x`, but `y` and key·y − x, and it finds the first slot whose
+ * `x` is at most a bound.
  *
- * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is worked out anew
- * from its entries whenever one changes. O(log n), but for a split or union of two blocks: then what is behind them
- * moves, a pass over n/64 blocks once in some dozens of changes.
+ * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is recomputed from its
+ * entries whenever one changes. O(log n), except for a split or union of two blocks: then all blocks behind them move,
+ * a pass over n/64 blocks once in some dozens of changes.
  */
 export class Ranking {
   readonly #kind: 'sum' | 'least'
@@ -175,7 +176,7 @@ export class Ranking {
     return slot < this.#blockOf.length && this.#blockOf[slot]! >= 0
   }
 
-  /** Adds a slot that is not in. */
+  /** Adds a slot that is not in the ranking. */
   insert(slot: number, key: number, x: number, y: number): void {
     if (this.#blocks === 0) this.#addBlock(0)
     let position = Math.max(0, this.#countOfFirsts(key, true) - 1)
@@ -196,7 +197,7 @@ export class Ranking {
     this.#refresh(position)
   }
 
-  /** Adds a slot, or gives it another key and other amounts. */
+  /** Adds a slot, or changes its key and amounts. */
   set(slot: number, key: number, x: number, y: number): void {
     if (this.has(slot)) {
       const block = this.#blockOf[slot]!
@@ -226,7 +227,7 @@ export class Ranking {
     this.#slots[at] = slot
   }
 
-  /** Takes a slot out that is in. */
+  /** Removes a slot that is in the ranking. */
   remove(slot: number): void {
     const block = this.#blockOf[slot]!
     this.#blockOf[slot] = -1
@@ -283,7 +284,7 @@ export class Ranking {
     return Number.POSITIVE_INFINITY
   }
 
-  /** How many blocks begin below `key`, or also at it. */
+  /** Number of blocks that begin below `key`, or also at it. */
   #countOfFirsts(key: number, orAt: boolean): number {
     let low = 0
     let high = this.#blocks
@@ -302,7 +303,7 @@ export class Ranking {
     this.#slots[to] = this.#slots[from]!
   }
 
-  /** Works the block at `position` out anew, and the tree above it. */
+  /** Recomputes the block at `position`, and the tree above it. */
   #refresh(position: number): void {
     this.#sumBlock(position)
     this.#totals.pull(position)
@@ -341,7 +342,7 @@ export class Ranking {
     this.#totals.pullFrom(position, this.#blocks)
   }
 
-  /** Drops the block at `position` if it is empty, or takes in its right neighbour if both are small. */
+  /** Removes the block at `position` if it is empty, or merges its right neighbour into it if both are small. */
   #unite(position: number): boolean {
     const block = this.#order[position]!
     if (this.#counts[block] === 0) this.#dropBlock(position)
@@ -367,7 +368,7 @@ export class Ranking {
     }
   }
 
-  /** Puts an empty block in at `position`. */
+  /** Inserts an empty block at `position`. */
   #addBlock(position: number): void {
     const capacity = this.#order.length
     if (this.#blocks === capacity) this.#grow(2 * capacity)
@@ -388,7 +389,7 @@ export class Ranking {
     this.#totals.drop(this.#blocks)
   }
 
-  /** Moves all from one position on to another; the totals are wrong until they are pulled. */
+  /** Moves all entries from one position on to another; the totals are wrong until they are pulled. */
   #shift(from: number, to: number): void {
     this.#order.copyWithin(to, from, this.#blocks)
     this.#firsts.copyWithin(to, from, this.#blocks)

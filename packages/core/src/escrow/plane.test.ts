@@ -6,7 +6,7 @@ import { Plane } from './claims.js'
 const number = (min: number, max: number): fc.Arbitrary<number> => fc.double({ min, max, noNaN: true })
 const claimant = fc.record({ weight: number(0.1, 8), passed: number(0, 50) })
 
-/** The rule: what is left of the guarantee. */
+/** The rule: the rest of the guarantee. */
 function claimOf({ weight, passed }: { weight: number; passed: number }, level: number, faded: number): number {
   return Math.max(0, weight * level - Math.max(passed, weight * faded))
 }
@@ -34,7 +34,7 @@ describe('a plane', () => {
             const greater = Math.max(claimOf(own, at, faded), claimOf(its, factor * at, factor * faded))
             expect(Math.abs(one.at(at, faded) - greater)).toBeLessThanOrEqual(1e-9)
           }
-          // Where it was made it is right, but for rounding.
+          // It is valid at its origin, up to rounding.
           expect(one.lowLevel).toBeLessThanOrEqual(level + 1e-9)
           expect(one.highLevel).toBeGreaterThanOrEqual(level - 1e-9)
           expect(one.lowFaded).toBeLessThanOrEqual(level * tau + 1e-9)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Plane, type PlaneSource, Planes } from './claims.js'
 
-/** Members that claim what is left of their guarantees; notes whom it was asked about. */
+/** Members that claim the rest of their guarantees; records the members that were asked. */
 class Members implements PlaneSource {
   readonly passed: number[]
   readonly asked: number[] = []

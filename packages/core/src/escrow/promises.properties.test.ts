@@ -31,7 +31,7 @@ describe('T3, paced', () => {
               refused = escrow.check(String(i), asking[i]!.cost).allowed ? 0 : refused + 1
           }
           const largest = Math.max(...asking.map(({ cost }) => cost))
-          // But for what the last thousandth of a millisecond still keeps.
+          // Except for the reservation of the last thousandth of a millisecond.
           expect(escrow.snapshot().remaining).toBeLessThan(largest + 1e-6 * limit)
         },
       ),
@@ -110,14 +110,14 @@ describe('T4', () => {
           for (const i of weights.keys()) expect(ask(i, 1)).toBe(true)
           const largest = Math.max(...asking.map(({ cost }) => cost))
           const least = Math.min(...asking.map(({ weight }) => weight))
-          // From the beginning on: who is silent for a while lets something pass.
+          // From the beginning on: a tenant that is silent for a while lets some pass.
           for (const [afterMs, offset] of [[0, 0] as const, ...times]) {
             if (clock() + afterMs >= 1000) break
             clock.advance(afterMs)
             for (let refused = 0, i = offset % asking.length; refused < 2 * asking.length; i = (i + 1) % asking.length)
               refused = ask(i, asking[i]!.cost) ? 0 : refused + 1
           }
-          // Whoever keeps asking ends above its guarantee less one of its calls.
+          // A tenant that keeps asking ends above its guarantee less one of its calls.
           const all = weights.reduce((sum, weight) => sum + weight, 0)
           for (const [i, { weight, cost }] of asking.entries())
             expect(used[i]!).toBeGreaterThan((weight * limit) / all - cost - 1e-6)

@@ -5,7 +5,7 @@ import { weightedMaxMin } from './shares.js'
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
-/** Water-filling with a thimble: the least per weight that wants more gets the next unit. */
+/** Unit-wise water-filling: the one with the least per weight that wants more gets the next unit. */
 function oneByOne(demands: readonly number[], weights: readonly number[], limit: number): number[] {
   const shares = demands.map(() => 0)
   for (let unit = 0; unit < limit; unit++) {
@@ -19,13 +19,13 @@ function oneByOne(demands: readonly number[], weights: readonly number[], limit:
 }
 
 /**
- * The split of whole numbers as it is said to be, in exact fractions: all shares are w·a/b, or the demand if that is
- * less; rounded down; and what that leaves handed out one by one to the least share per weight, the first of equals.
+ * The documented split of whole numbers, in exact fractions: all shares are w·a/b, or the demand if that is less;
+ * rounded down; and the rest distributed one by one to the least share per weight, the first of equals.
  */
 function inFractions(demands: readonly bigint[], weights: readonly bigint[], limit: bigint): number[] {
   const all = (numbers: readonly bigint[]): bigint => numbers.reduce((total, number) => total + number, 0n)
   const indices = demands.map((_, i) => i)
-  // Who is content with less than an even share leaves the rest to the others: until nobody else is.
+  // A demand below an even share leaves the rest to the others, repeatedly until there is none.
   let hungry = indices
   let level: [bigint, bigint] = [0n, 1n]
   for (let before = -1; hungry.length !== before; ) {

@@ -7,13 +7,13 @@ import { LEAST_RETRY_MS } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from './options.js'
 
 /**
- * Splits `limit` so that nobody gets more than they demand, and nobody's share per weight could be raised without
- * lowering one that is not above it: weighted max-min fairness, by filling up with water.
+ * Divides `limit` so that no share exceeds its demand, and no share per weight could be raised without lowering one
+ * that is not above it: weighted max-min fairness, by water-filling.
  *
- * If `limit` and all demands are whole numbers, so are the shares: what rounding down leaves over is handed out one by
- * one to whoever has least per weight then (the first of equals), never above a demand. O(n log n).
+ * If `limit` and all demands are whole numbers, so are the shares: the rest of rounding down is distributed one by one
+ * to the least share per weight then (the first of equals), never above a demand. O(n log n).
  *
- * Throws a `RangeError` or `TypeError` that names what is wrong: demands and `limit` are finite and at least 0, weights
+ * Throws a `RangeError` or `TypeError` that names the fault: demands and `limit` are finite and at least 0, weights
  * finite and above 0, and there is one weight for each demand.
  *
  * @see D. Bertsekas, R. Gallager, "Data Networks", 1992, §6.5.2
@@ -22,7 +22,7 @@ export function weightedMaxMin(demands: readonly number[], weights: readonly num
   requireSplit(demands, weights, limit)
   const byNeed = demands.map((_, i) => i).sort((i, j) => demands[i]! / weights[i]! - demands[j]! / weights[j]!)
   const shares = demands.map(() => 0)
-  // Sums from the back, rather than one sum that is reduced: no rounding is carried along.
+  // Sums from the back, rather than one sum that is reduced: rounding errors do not accumulate.
   const weightFrom = new Float64Array(byNeed.length + 1)
   for (let k = byNeed.length - 1; k >= 0; k--) weightFrom[k] = weightFrom[k + 1]! + weights[byNeed[k]!]!
   let left = limit
@@ -34,7 +34,7 @@ export function weightedMaxMin(demands: readonly number[], weights: readonly num
   return Number.isInteger(limit) && demands.every(Number.isInteger) ? inWholes(shares, demands, weights, limit) : shares
 }
 
-/** Rounds shares down, and hands out what that leaves over one by one to the least share per weight. */
+/** Rounds shares down, and distributes the rest one by one to the least share per weight. */
 function inWholes(
   exact: readonly number[],
   demands: readonly number[],
@@ -47,19 +47,19 @@ function inWholes(
   while (left > 0) {
     const hungry = shares.flatMap((share, i) => (share < demands[i]! ? [i] : []))
     hungry.sort((i, j) => shares[i]! / weights[i]! - shares[j]! / weights[j]!)
-    // Rounding took less than one from each, and one more lifts anybody to the common level: nobody gets two. (The
-    // loop is for shares of which even the whole part was rounded.)
+    // Rounding took less than one from each, and one more lifts any to the common level: none gets two. (The loop is
+    // for shares whose whole part was rounded as well.)
     for (const i of hungry.slice(0, left)) shares[i]!++
     left -= Math.min(left, hungry.length)
   }
   return shares
 }
 
-/** Of a share, by rounding, a whole number may lack this part of it, and no more than this. */
+/** Relative and absolute rounding error by which a whole share may be too low. */
 const ROUNDING = 1e-12
 const MOST_ROUNDING = 1e-9
 
-/** A share rounded down; one that is whole but for rounding stays whole. */
+/** A share rounded down; one that is whole up to rounding stays whole. */
 function wholes(share: number): number {
   return Math.floor(share + Math.min(MOST_ROUNDING, share * ROUNDING))
 }
@@ -74,42 +74,42 @@ function requireSplit(demands: readonly number[], weights: readonly number[], li
   for (const [i, weight] of weights.entries()) requireWeight(`weights[${i}]`, weight)
 }
 
-/** Of a sum this small part is hardly more than rounding. */
+/** A part of a sum this small is hardly more than its rounding error. */
 const CRUMB = 1e-6
 
 /**
  * A sum of weights, once one of them has changed from `before` to `after`; 0: it was, or is, not among them. Weights
- * may be so unlike that little but rounding is left of the `others`: then those are summed up anew.
+ * may be so unlike that the `others` are within the rounding error: then those are summed anew.
  */
 export function reweighed(sum: number, before: number, after: number, others: () => number): number {
   const next = sum + (after - before)
   return next > CRUMB * sum ? next : others() + after
 }
 
-/** How a {@link WeightedFairShare} is made up. */
+/** Options of a {@link WeightedFairShare}. */
 export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve' | 'window' | 'estimates' | 'tree' | 'groupOf'>
 
-/** How a {@link FairShare} is made up. */
+/** Options of a {@link FairShare}. */
 export type FairShareOptions = Omit<WeightedFairShareOptions, 'weightOf'>
 
 /** A fair share's state, as plain JSON. */
 export interface FairShareSnapshot {
   readonly limit: number
   readonly windowMs: number
-  /** Of this window. */
+  /** In this window. */
   readonly used: number
   readonly remaining: number
   /** Active tenants: those that were admitted in this window. */
   readonly tenants: number
-  /** Their weights, summed up. */
+  /** The sum of their weights. */
   readonly weight: number
   readonly resetAtMs: number
-  /** Since it was made. */
+  /** Since it was created. */
   readonly allowed: number
   readonly refused: number
 }
 
-/** The name of the tenant that all share for whom there is no room. */
+/** The name of the tenant that all tenants beyond the limit share. */
 const SHARED = ''
 
 interface Account {
@@ -120,7 +120,7 @@ interface Account {
 
 interface Judged {
   readonly ticket: Ticket
-  /** By which it is, or will be, known. */
+  /** Its present or future name. */
   readonly name: string
   /** Undefined: it is not active. */
   readonly account: Account | undefined
@@ -129,14 +129,14 @@ interface Judged {
 
 /**
  * A strict cap for each tenant: of a budget L per window, max(1, ⌊w·L/W⌋) for a tenant of weight w, W being the weights
- * of all that are active in the window. Within its cap, and while there is something left, whoever comes first is
- * served first.
+ * of all that are active in the window. Within its cap, and while budget is left, tenants are served first come, first
+ * served.
  *
- * Simpler and cheaper than {@link WeightedFairEscrow}, O(1) whatever there is, and it wastes what some leave: nobody
- * may have it. Nor is anything kept: caps shrink as tenants come, and what those before them used is gone. Choose it
- * where a tenant must never have more than its share, even of an idle service.
+ * Simpler and cheaper than {@link WeightedFairEscrow}, O(1) in all cases, but unused caps are wasted: no other tenant
+ * may use them. Nor is anything reserved: caps shrink as tenants arrive, and earlier use is gone. Choose it if a tenant
+ * must never have more than its share, even of an idle service.
  *
- * The same words as the escrow's: `guarantee` is the cap.
+ * The terms are the escrow's: `guarantee` is the cap.
  */
 export class WeightedFairShare {
   readonly #limit: number
@@ -186,7 +186,7 @@ export class WeightedFairShare {
     return ticket
   }
 
-  /** What `check` would answer. Changes nothing. */
+  /** The answer that `check` would give. Changes nothing. */
   peek(tenant: string, cost = 1): EscrowDecision {
     return this.#judge(tenant, cost).ticket
   }
@@ -206,7 +206,7 @@ export class WeightedFairShare {
     return charged < change ? { settled: true, unpaid: change - charged } : ALL_PAID
   }
 
-  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  /** Refunds everything: nothing ran. Equals `settle` with a cost of 0. */
   refund(decision: EscrowDecision): Settled {
     return this.settle(decision, 0)
   }
@@ -255,7 +255,7 @@ export class WeightedFairShare {
             ? 'within'
             : 'over-share'
     const spent = verdict === 'within' ? cost : 0
-    // Caps do not grow in a window, unless weights change; and what is left, only if somebody gives something back.
+    // Caps do not grow in a window, unless weights change; and the remainder grows only by refunds.
     const { endMs } = this.#windows
     const retryMs =
       verdict === 'within'
@@ -277,7 +277,7 @@ export class WeightedFairShare {
     return account
   }
 
-  /** The weight of all, if an account had this weight. */
+  /** The total weight, if an account had this weight. */
   #weightWith(account: Account | undefined, weight: number): number {
     const others = (): number =>
       this.#accounts.reduce((sum, other) => (other === account ? sum : sum + other.weight), 0)
@@ -296,7 +296,7 @@ export class WeightedFairShare {
   }
 }
 
-/** {@link WeightedFairShare} in which everybody weighs the same: at most max(1, ⌊L/n⌋) for each of n active tenants. */
+/** {@link WeightedFairShare} with equal weights: at most max(1, ⌊L/n⌋) for each of n active tenants. */
 export class FairShare extends WeightedFairShare {
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FairShareOptions & EscrowSeams) {

@@ -18,7 +18,7 @@ function escrowOf(options: Partial<EscrowOptions> = {}) {
   return { clock, escrow }
 }
 
-/** Asks for `cost` until it is refused; returns what was admitted. */
+/** Asks for `cost` until it is refused; returns the amount admitted. */
 function drain(escrow: WeightedFairEscrow, tenant: string, cost = 1): number {
   for (let used = 0; ; used += cost) if (!escrow.check(tenant, cost).allowed) return used
 }
@@ -102,14 +102,14 @@ describe('a window that slides', () => {
   })
 })
 
-/** What was spent, when; changed by settlements. */
+/** Spent amounts with their times; changed by settlements. */
 interface Spent {
   readonly decision: EscrowDecision
   readonly atMs: number
   amount: number
 }
 
-/** Runs a trace in a window that slides, and notes all that is spent. */
+/** Runs a trace in a sliding window, and records all spending. */
 function run(trace: Trace): void {
   const { limit, windowMs, reserve, maxTenants, weights, steps } = trace
   const known = new Map(weights.map((weight, i) => [`t${i}`, weight]))
@@ -145,7 +145,7 @@ function run(trace: Trace): void {
     // T1: in the window's length up to now.
     const used = spent.reduce((sum, { atMs, amount }) => sum + (atMs > nowMs - windowMs ? amount : 0), 0)
     must(used <= limit + slack, () => `gave out ${used} of ${limit} up to ${nowMs}`)
-    // T2: claims fit into what is left.
+    // T2: claims fit into the remainder.
     const { remaining, reserved } = escrow.snapshot()
     must(reserved <= Math.max(0, remaining) + slack, () => `kept ${reserved} of ${remaining}`)
   }

@@ -1,10 +1,13 @@
 import { ownCopy } from '../path.js'
 import type { Group } from './group.js'
 
-/** A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. All of it but its place is about one window. */
+/**
+ * A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. Everything except its place belongs to one
+ * window.
+ */
 export class Node {
   weight: number
-  /** The group that it is in; undefined for the root, which stands for the budget itself. */
+  /** Its group; undefined for the root, which represents the budget itself. */
   parent: Group | undefined
   /** Its place among its siblings, groups before tenants; below 0 for a tenant that is not active. */
   slot: number
@@ -12,19 +15,19 @@ export class Node {
   used = 0
   /** Used, or let pass. */
   passed = 0
-  /** By how much it was ahead, in the last window, of siblings that wanted more. */
+  /** Its advantage, in the last window, over siblings that wanted more. */
   ahead = 0
-  /** What counts as used because of that; more if guarantees would not fit into each other otherwise. */
+  /** Counts as used because of that; more if guarantees would not fit into each other otherwise. */
   carried = 0
-  /** What counts as used because it was used elsewhere. */
+  /** Counts as used because it was used elsewhere. */
   elsewhere = 0
   /** The tenants in here that have released their claims; a tenant: 0 or 1. The node's own claim is released, too. */
   released = 0
-  /** The least cost that a tenant in here was refused lately; Infinity if none waits. */
+  /** The least recently refused cost of a tenant in here; Infinity if none waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
-  /** The lowest finish tag of siblings in which somebody waits for what there is, when that was last looked for. */
+  /** The lowest finish tag of siblings with a tenant that waits for an available cost, as last computed. */
   rivalTag: number = Number.POSITIVE_INFINITY
-  /** What its weight guarantees it, with what of that counts as used before; as it was last worked out. */
+  /** The guarantee of its weight, including the part that counts as used before; as last computed. */
   guarantee = 0
 
   constructor(weight: number, parent: Group | undefined, slot: number) {
@@ -34,24 +37,24 @@ export class Node {
   }
 
   /**
-   * What it has used or let pass, when the share `tau` of the window is over. A tenant that waits for its claim lets nothing
-   * pass.
+   * Its used or passed amount, when the share `tau` of the window has passed. A tenant that waits for its claim lets
+   * nothing pass.
    */
   passedBy(tau: number): number {
     return this.released > 0 ? this.passed : Math.max(this.passed, this.guarantee * tau)
   }
 
-  /** What is left of its own guarantee. */
+  /** The rest of its own guarantee. */
   ownClaim(tau: number): number {
     return this.released > 0 ? 0 : Math.max(0, this.guarantee - this.passedBy(tau))
   }
 
-  /** The part of the root's budget that its weight is due. */
+  /** The part of the root's budget for its weight. */
   get due(): number {
     return this.parent === undefined ? 1 : (this.parent.due * this.weight) / this.parent.activeWeight
   }
 
-  /** Forgets the window. */
+  /** Clears the state of the window. */
   clear(): void {
     this.active = false
     this.used = 0
@@ -65,17 +68,17 @@ export class Node {
   }
 }
 
-/** One that asks for costs. Tenants are used again in later windows, for others. */
+/** A tenant that asks for costs. The objects are reused in later windows, for other tenants. */
 export class Tenant extends Node {
   declare parent: Group
   name = ''
   /** Named in the hierarchy. */
   isNamed = false
-  /** What could not be charged. */
+  /** Amounts that could not be charged. */
   debt = 0
   /** It has asked for something in this window. */
   hasAsked = false
-  /** Until when it may be back that was refused when it last asked; 0 if it was not. */
+  /** Time until which it may return if it was refused when it last asked; 0 if it was not. */
   returnMs = 0
   /** When it was last refused, if it waits. */
   waitsSinceMs = 0
@@ -98,7 +101,7 @@ export class Tenant extends Node {
     return this.released === 0 && this.passed < this.guarantee * tau ? this.weight : 0
   }
 
-  /** Becomes another one, which is not active. */
+  /** Becomes another tenant, which is not active. */
   become(name: string, weight: number, group: Group, isNamed: boolean): void {
     this.clear()
     this.name = ownCopy(name)
@@ -138,7 +141,7 @@ export class WaitingList {
     this.#count++
   }
 
-  /** Takes out a tenant that is in. */
+  /** Removes a tenant. */
   remove(tenant: Tenant): void {
     const { before, after } = tenant
     if (before === undefined) this.#first = after
@@ -150,7 +153,7 @@ export class WaitingList {
     this.#count--
   }
 
-  /** Forgets all; the tenants themselves are to be told. */
+  /** Clears the list; the tenants themselves must be updated. */
   clear(): void {
     this.#first = undefined
     this.#last = undefined
@@ -163,7 +166,7 @@ export const SHARED = ''
 
 /**
  * The active tenants of a window, by name and by place. Those that the hierarchy does not name are strangers: there is
- * room for `most`, the last of which all further ones of a group share. Tenants are used again in later windows.
+ * room for `most`, the last of which all further ones of a group share. The objects are reused in later windows.
  */
 export class Roster {
   /** The active ones, and after them those of earlier windows. */
@@ -187,7 +190,7 @@ export class Roster {
     return this.#strangers >= this.#most - 1
   }
 
-  /** An active tenant of that name, as it is. */
+  /** The active tenant of that name, unchanged. */
   get(name: string): Tenant | undefined {
     return this.#byName.get(name)
   }
@@ -225,7 +228,7 @@ export class Roster {
   }
 }
 
-/** Where a tenant belongs: its group, and whether the hierarchy names it, so that there is always room for it. */
+/** A tenant's place: its group, and whether the hierarchy names it, so that there is always room for it. */
 export interface Place {
   readonly group: Group
   readonly isNamed: boolean
@@ -237,7 +240,7 @@ export interface TurnedAway extends Place {
   readonly returnMs: number
 }
 
-/** What a tenant owes from a window that is over. */
+/** A tenant's debt from a past window. */
 export interface LateDebt extends Place {
   readonly weight: number
   amount: number
@@ -249,20 +252,22 @@ export interface Kept extends Place {
   readonly weight: number
   readonly debt: number
   readonly returnMs: number
-  /** By how much it is ahead of those of its group that got least. */
+  /** Its advantage over the member of its group that got least. */
   readonly ahead: number
 }
 
-/** What those got in a group, per weight, that wanted more: the least of it, and the most that may be made up for. */
+/**
+ * Amounts per weight of the members of a group that wanted more: the least, and the largest that may be compensated.
+ */
 interface Standing {
   least: number
   most: number
 }
 
 /**
- * Who asked in a window, and what of it counts in the next one. Of two siblings that want more, the one that got more
- * per weight comes after the other until that has caught up: by a window's guarantee at most, or by what it takes to
- * admit the largest cost that was refused. A group wants more if somebody in it does.
+ * The tenants that asked in a window, and the amounts that count in the next one. Of two siblings that want more, the
+ * one that got more per weight comes after the other until that has caught up: by a window's guarantee at most, or by
+ * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does.
  */
 export class Memory {
   readonly kept: Kept[] = []
@@ -270,8 +275,8 @@ export class Memory {
   readonly #groups: Map<Group, number> = new Map()
 
   /**
-   * Looks at the active tenants of a window, and at those that asked in vain. `room` is how many tenants may be kept
-   * that the hierarchy does not name.
+   * Reads the active tenants of a window, and those that asked in vain. `room` is the number of unnamed tenants that
+   * may be kept.
    */
   constructor(
     tenants: readonly Tenant[],
@@ -311,7 +316,7 @@ export class Memory {
       if (!known.has(name) && !turnedAway.has(name)) keep(name, one, one.group.level, one.amount, 0)
   }
 
-  /** A tenant wants more, and so do the groups that it is in. */
+  /** A tenant wants more, and so do its groups. */
   #note(tenant: Tenant): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { parent, waitsFor, weight } = node
@@ -322,17 +327,17 @@ export class Memory {
     }
   }
 
-  /** By how much one with this share is ahead in a group, per weight. */
+  /** Advantage per weight of a member with this share in a group. */
   #ahead(group: Group, share: number): number {
     const standing = this.#standings.get(group)
     return standing === undefined ? 0 : Math.max(0, Math.min(standing.most, share - standing.least))
   }
 
   /**
-   * Lets those that are kept, `tenants` by now and in the same order, carry what they are ahead by. So that guarantees
-   * stay parts of those above, what the children of a group carry comes to what the group carries. So that nobody has
-   * to carry less than nothing, the root's children carry more, all the same per weight, a window's guarantee at most.
-   * Returns what those carry together.
+   * Lets the kept tenants, now `tenants` in the same order, carry their advantages. So that guarantees stay parts of
+   * those above, the amounts carried by the children of a group sum to the group's. So that none has to carry less than
+   * nothing, the root's children carry more, all the same per weight, a window's guarantee at most. Returns the sum
+   * that those carry.
    */
   carry(root: Group, tenants: readonly Tenant[], limit: number): number {
     const children = new Map<Group, Node[]>()
@@ -352,7 +357,9 @@ export class Memory {
     const evenly = (group: Group): number =>
       children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
     const isGroup = (child: Node): child is Group => children.has(child as Group)
-    /** What the children of a group have to carry on average, per weight, so that nobody carries less than nothing. */
+    /**
+     * The average amount per weight that the children of a group have to carry, so that none carries less than nothing.
+     */
     const needed = (group: Group): number => {
       const even = evenly(group)
       let most = 0
@@ -376,7 +383,7 @@ export class Memory {
   }
 }
 
-/** What a node got per weight, as far as it counts. */
+/** The relevant amount of a node, per weight. */
 function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
 }

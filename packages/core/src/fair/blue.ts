@@ -7,30 +7,30 @@ import type { FairRefusal, FairRule } from './rule.js'
 import { BlueSketch, type Combine } from './sketch.js'
 import { type FairTuning, tuneFair } from './tuning.js'
 
-/** Options of {@link blue}. The defaults are what `tuneFair()` gives: the published library's. */
+/** Options of {@link blue}. The defaults are those of `tuneFair()`: the published library's. */
 export interface BlueOptions {
   /** Levels of the sketch. Integer, at least 1. @default 3 */
   levels?: number
   /** Buckets in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 1000 */
   bucketsPerLevel?: number
-  /** What a failure adds to the flow's refusal probability; above 0 and below 1. @default 0.04 */
+  /** Increase of the flow's refusal probability by a failure; above 0 and below 1. @default 0.04 */
   failureIncrement?: number
-  /** What a success takes from it; above 0 and below `failureIncrement`. @default 0.00004 */
+  /** Decrease by a success; above 0 and below `failureIncrement`. @default 0.00004 */
   successDecrement?: number
   /** Exponential decay of a probability, per second; 0 means never. @default 0.01 */
   decayPerSecond?: number
   /** Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. @default 300000 */
   rotateEveryMs?: number
-  /** How the levels' probabilities become one. @default 'min' */
+  /** How the levels' probabilities are combined. @default 'min' */
   combine?: Combine
   /**
-   * Makes another hash: for traces that must agree with another program, bit for bit. @default bits of their own for
+   * Creates another hash: for traces that must agree with another program, bit for bit. @default independent bits for
    * every level, from a keyed hash
    */
   placement?: MakePlacement
 }
 
-/** The same, checked, with every default in its place. */
+/** The checked options, with every default in its place. */
 interface BlueSettings extends Required<Omit<BlueOptions, 'placement'>> {
   readonly placement: MakePlacement | undefined
 }
@@ -41,11 +41,11 @@ export interface BluePlace {
   readonly buckets: readonly number[]
   /** Probability of each of those buckets, decayed to now. */
   readonly probabilities: readonly number[]
-  /** What they combine to. */
+  /** Their combination. */
   readonly probability: number
 }
 
-/** What is known of a flow: in the structure that decides, and in the one that will. */
+/** State of a flow: in the structure that decides, and in the one that will. */
 export interface BlueExplanation {
   readonly live: BluePlace
   readonly shadow: BluePlace
@@ -59,14 +59,14 @@ export interface BlueState extends Omit<FairTuning, 'rotateEveryMs'> {
 }
 
 /**
- * Stochastic fair BLUE in two structures with different seeds, which learn from everything; the live one decides. At
- * each rotation the shadow, which has learnt enough, becomes live and a fresh one its shadow, so that no two flows
- * share their fate for long.
+ * Stochastic fair BLUE in two structures with different seeds, which both learn from every outcome; the live one
+ * decides. At each rotation the shadow, which has learnt enough, becomes live and a fresh one its shadow, so that no
+ * two flows share all their buckets for long.
  *
- * Every request counts the same: it knows no costs.
+ * Every request counts the same, regardless of its cost.
  *
  * @see W. Feng et al., "Stochastic Fair Blue", IEEE INFOCOM 2001; the Go library satmihir/fair, whose structure,
- *   rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nobody.
+ *   rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nothing.
  */
 class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   readonly placement: Placement
@@ -75,7 +75,7 @@ class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   readonly #places: Int32Array
   #live: BlueSketch
   #shadow: BlueSketch
-  /** Whether the latest request of which the end is known failed. */
+  /** Whether the latest request with a known outcome failed. */
   #failed = false
 
   constructor(settings: BlueSettings, seeds: Random, coins: Random, nowMs: number) {
@@ -95,14 +95,14 @@ class BlueStructures implements FairRule<BlueExplanation, BlueState> {
     return probability === 0 || this.#coins() >= probability
   }
 
-  /** A refused flow that tries once a second gets in after 1/(1 − p) seconds on average. */
+  /** A refused flow that tries once a second is admitted after 1/(1 − p) seconds on average. */
   refusal({ probability }: FlowKey): FairRefusal {
     return { retryAfterMs: 1000 / (1 - probability), detail: { probability } }
   }
 
   report(key: FlowKey, outcome: Outcome, _cost: number, nowMs: number): void {
-    // Of an ignored one nobody knows the end: as likely as not it is that of whoever came last. A flow that hangs up
-    // before each answer could else never be blamed for the shortage that it makes, and all others would be.
+    // The outcome of an ignored request is unknown: most likely it is that of the latest request. Otherwise a flow that
+    // hangs up before each answer could never be blamed for the shortage that it causes, while all others would be.
     if (outcome !== 'ignored') this.#failed = outcome === 'failure'
     const failed = this.#failed
     this.placement.place(key, 'live', this.#places)
@@ -113,7 +113,7 @@ class BlueStructures implements FairRule<BlueExplanation, BlueState> {
 
   withdraw(): void {}
 
-  /** The flows that share a bucket with it gain by that, too. */
+  /** Flows that share a bucket with it also benefit. */
   forget(key: FlowKey): void {
     this.placement.place(key, 'live', this.#places)
     this.#live.forget(this.#places)
@@ -178,7 +178,7 @@ const BLUE_OPTIONS: readonly string[] = [
 ]
 
 /**
- * Rule `blue` for `createGate({ fair })` and `FairTracker`: each has structures of its own. Throws a `RangeError` or
+ * Rule `blue` for `createGate({ fair })` and `FairTracker`: each has its own structures. Throws a `RangeError` or
  * `TypeError` that names the option and its value.
  */
 export function blue(options: BlueOptions = {}): BlueRule {

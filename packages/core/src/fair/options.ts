@@ -26,26 +26,26 @@ export interface ClockOptions {
   /** Cells in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 4096 */
   bucketsPerLevel?: number
   /**
-   * Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. A flow that was not let in for
-   * between ten and twenty of these is a newcomer in a shortage; sooner if more than some 30 000 flows were let in.
-   * @default 60000
+   * Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. A flow without an admission
+   * for between ten and twenty of these is a newcomer in a shortage; sooner if more than some 30 000 flows were
+   * admitted. @default 60000
    */
   rotateEveryMs?: number
-  /** Ordinary requests that a flow may save up while it asks for less than its share; at least 1. @default 12 */
+  /** Ordinary requests that a flow may save while it asks for less than its share; at least 1. @default 12 */
   credit?: number
   /**
-   * How much more than the measured capacity is tried, as a share of it: more of it finds growth sooner and leaves less
-   * unused, and costs failures. 0 to 1. @default 0.02
+   * Amount above the measured capacity that is tried, as a share of it: a larger one finds growth sooner and leaves
+   * less unused, and costs failures. 0 to 1. @default 0.02
    */
   probe?: number
   /**
-   * A flow's weight relative to others, from 1e-9 to 1e12: of what is short, it may have so many times as much. Asked
-   * at every request, so it should be quick. @default 1 for everybody
+   * A flow's weight relative to others, from 1e-9 to 1e12: its multiple of a share in a shortage. Called at every
+   * request, so it should be fast. @default 1 for every flow
    */
   weightOf?: (flow: string) => number
   /**
-   * Several processes before one resource share one clock, by way of an arbiter; `false`: each has its own. Of those
-   * that are not named, only the first tracker of a process shares. @default found: by the primary of `node:cluster`
+   * Several processes before one resource share one clock, by an arbiter; `false`: each has its own. Without a name,
+   * only the first tracker of a process shares. @default automatic: by the primary of `node:cluster`
    */
   shared?: SharedOptions | false
 }
@@ -53,18 +53,19 @@ export interface ClockOptions {
 /** How processes before one resource share one clock. */
 export interface SharedOptions {
   /**
-   * Which resource it is about: all processes that give this name, and reach the same arbiter, share. The link is told it
-   * with `%2F` for `/`, and `%25` for `%`; after a `/` follows the `resource` of requests that name one.
-   * @default 'default'
+   * Names the resource: all processes with this name and the same arbiter share. The link receives it with `%2F` for
+   * `/`, and `%25` for `%`; after a `/` follows the `resource` of requests that name one. @default 'default'
    */
   name?: string
-  /** @internal What of it a clock of its own is for. */
+  /** @internal The part of it with its own clock. */
   resource?: string
-  /** The way to the arbiter. @default the primary's, in a worker of `node:cluster` or a worker thread; else none */
+  /**
+   * The connection to the arbiter. @default the primary's, in a worker of `node:cluster` or a worker thread; else none
+   */
   link?: ClockLink
 }
 
-/** Rule `blue` as a value, made by `blue()`: options that were checked, with the code that they are for. */
+/** Rule `blue` as a value, created by `blue()`: checked options, with the code for them. */
 export interface BlueRule {
   readonly rule: 'blue'
   readonly rotateEveryMs: number
@@ -72,21 +73,21 @@ export interface BlueRule {
   make(seeds: Random, coins: Random, nowMs: number): FairRule<BlueExplanation, BlueState>
 }
 
-/** Options of FAIR: those of rule `fair-clock`, or what `blue()` has made. */
+/** Options of FAIR: those of rule `fair-clock`, or the result of `blue()`. */
 export type FairOptions<R extends FairRuleName = FairRuleName> = {
   'fair-clock': ClockOptions
   blue: BlueRule
 }[R]
 
-/** Seams of the outside world. */
+/** External dependencies. */
 export interface FairSeams {
   /** @default the platform's monotonic clock */
   clock?: Clock
-  /** Where seeds and coins come from: keep it secret. @default the platform's cryptographic generator */
+  /** Source of seeds and coins: keep it secret. @default the platform's cryptographic generator */
   random?: Random
 }
 
-/** Options of rule `fair-clock`, checked, with every default in its place. */
+/** Checked options of rule `fair-clock`, with every default in its place. */
 export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf' | 'shared'>> {
   readonly weightOf: ((flow: string) => number) | undefined
   readonly shared: (SharedOptions & { readonly name: string; readonly link: ClockLink }) | undefined
@@ -147,7 +148,7 @@ function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettin
 
 const SHARED_OPTIONS: readonly string[] = ['name', 'link', 'resource']
 
-/** A clock that somebody hands in tells no other process anything, unless that is asked for. */
+/** A tracker with a given clock shares with no other process unless that is requested. */
 function sharedSettings(options: SharedOptions | false | undefined, isPlatforms: boolean): ClockSettings['shared'] {
   if (options === false || (options === undefined && !isPlatforms)) return undefined
   if (options !== undefined) requireOptions('fair.shared', options, SHARED_OPTIONS)
@@ -161,7 +162,7 @@ function sharedSettings(options: SharedOptions | false | undefined, isPlatforms:
   return takeDefaultName() ? { name: 'default', link } : undefined
 }
 
-/** Checks what both rules have. */
+/** Checks the options that both rules have. */
 export function requireSketch(levels: number, bucketsPerLevel: number, rotateEveryMs: number): void {
   requireInteger('fair.levels', levels, 1)
   requireInteger('fair.bucketsPerLevel', bucketsPerLevel, 1)

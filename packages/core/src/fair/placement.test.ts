@@ -124,7 +124,7 @@ function placementOf(seed: number): IndependentPlacement {
   return new IndependentPlacement(1, 1000, seededRandom(seed))
 }
 
-/** The 64 bits that all places of a flow are made of. */
+/** The 64 bits behind all places of a flow. */
 function hashOf(placement: IndependentPlacement, flow: string): bigint {
   const key = new FlowKey(flow)
   placement.digest(key)

@@ -2,28 +2,28 @@ import { keyedHash, keyFrom, mix32, type Words } from '../hash.js'
 import { type Random, randomUint32 } from '../random.js'
 
 /**
- * A flow, hashed: what is needed to find its buckets without reading its name again.
+ * A hashed flow: finds its buckets without reading its name again.
  *
- * Made by `FairTracker.key`; keep it with the request and give it back with the report. It stays good across
- * rotations, whatever becomes of the seeds.
+ * Created by `FairTracker.key`; keep it with the request and pass it with the report. It stays valid across rotations,
+ * with any new seeds.
  */
 export class FlowKey implements Words {
   /** The flow's name. */
   flow: string
-  /** The probability that the last `register` with this key met. Rule `blue` only. */
+  /** The flow's probability at the last `register` with this key. Rule `blue` only. */
   probability = 0
-  /** Requests' worth of credit that the flow had at the last `register` with this key. NaN by rule `blue`. */
+  /** The flow's credit in requests at the last `register` with this key. NaN by rule `blue`. */
   credit: number = Number.NaN
-  /** @internal What the last `register` with this key charged. */
+  /** @internal The charge of the last `register` with this key. */
   charged = 0
-  /** @internal When it was let in, in seconds, and what its outcome is counted for. */
+  /** @internal Time of its admission, in seconds, and the counts of its outcome. */
   at = 0
   window = 0
   look = 0
   isDry = false
-  /** @internal Rotations when it was hashed; -1 before that. */
+  /** @internal Number of rotations at its hashing; -1 before that. */
   epoch = -1
-  /** @internal Words of the hash; `c` and `d` are used where each structure has a hash of its own. */
+  /** @internal Words of the hash; `c` and `d` are used if each structure has its own hash. */
   a = 0
   b = 0
   c = 0
@@ -37,10 +37,10 @@ export class FlowKey implements Words {
 /** One of the two structures: the one that decides, or the one that only learns. */
 export type Structure = 'live' | 'shadow'
 
-/** Makes a {@link Placement} for levels of `bucketsPerLevel` buckets; seeds are drawn from `random`. */
+/** Creates a {@link Placement} for levels of `bucketsPerLevel` buckets; seeds are drawn from `random`. */
 export type MakePlacement = (bucketsPerLevel: number, random: Random) => Placement
 
-/** Where flows lie in the two structures: one bucket index per level. */
+/** Places of flows in the two structures: one bucket index per level. */
 export interface Placement {
   /** Hashes the key's flow, in one pass over its name per structure at most. */
   digest(key: FlowKey): void
@@ -51,9 +51,9 @@ export interface Placement {
 }
 
 /**
- * The default: one pass of a keyed hash gives 64 bits, and a finaliser per level and structure turns them into bits of
- * their own for every level, so that the chance that two flows share all their buckets is (1/B)^L, also for names that
- * somebody has chosen. Key and seeds are drawn for the first flow, and are as secret as `random`.
+ * The default: one pass of a keyed hash gives 64 bits, and a finaliser per level and structure turns them into
+ * independent bits for every level, so that the chance that two flows share all their buckets is (1/B)^L, even for
+ * chosen names. Key and seeds are drawn for the first flow, and are as secret as `random`.
  */
 export class IndependentPlacement implements Placement {
   readonly #random: Random

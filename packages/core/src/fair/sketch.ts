@@ -1,7 +1,7 @@
-/** How the probabilities of a flow's buckets, one per level, become one. The array is reused between calls. */
+/** How the probabilities of a flow's buckets, one per level, are combined. The array is reused between calls. */
 export type Combine = 'min' | 'mean' | ((probabilities: Readonly<Float64Array>) => number)
 
-/** What a sketch does with failures, successes and time. */
+/** A sketch's reaction to failures, successes and time. */
 export interface BlueRule {
   readonly failureIncrement: number
   readonly successDecrement: number
@@ -65,7 +65,9 @@ export class BlueSketch {
     return into
   }
 
-  /** Learns how a request of the flow at `places` ended: shortage adds to its buckets, service takes a little back. */
+  /**
+   * Learns the outcome of a request of the flow at `places`: shortage adds to its buckets, service subtracts a little.
+   */
   learn(places: Int32Array, failed: boolean, nowMs: number): void {
     const change = failed ? this.#rule.failureIncrement : -this.#rule.successDecrement
     for (let level = 0; level < places.length; level++) {
@@ -76,12 +78,12 @@ export class BlueSketch {
     }
   }
 
-  /** Forgets what the flow's buckets have learnt. */
+  /** Clears the flow's buckets. */
   forget(places: Int32Array): void {
     for (let level = 0; level < places.length; level++) this.#probabilities[level * this.#buckets + places[level]!] = 0
   }
 
-  /** Forgets everything. */
+  /** Clears everything. */
   clear(nowMs: number): void {
     this.#probabilities.fill(0)
     this.#changedMs.fill(nowMs)

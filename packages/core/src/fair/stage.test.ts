@@ -6,7 +6,7 @@ import { seededRandom } from '../testing/seeded-random.js'
 import { blue } from './blue.js'
 import { FairTracker } from './tracker.js'
 
-/** A resource that serves `perSecond` and stores as much as it serves in a fifth of a second. */
+/** A resource that serves `perSecond` and stores a fifth of a second's capacity. */
 function bucket(perSecond: number): (nowMs: number) => boolean {
   let tokens = perSecond / 5
   let lastMs = 0
@@ -27,7 +27,7 @@ interface Sender {
   readonly leaves?: boolean
 }
 
-/** Plays Poisson traffic for `seconds`; the share of each sender's requests that was served after the first 30 s. */
+/** Sends Poisson traffic for `seconds`; returns the served share of each sender's requests after the first 30 s. */
 function play(
   gate: Gate,
   clock: ReturnType<typeof manualClock>,
@@ -148,7 +148,7 @@ describe('the only flow there is', () => {
     }
     askUntil(60)
     expect(reasons).toEqual(new Set(['overload']))
-    // Another comes: now there are shares to be over.
+    // Another flow arrives: now there are shares to exceed.
     gate.admit({ flow: 'another' })
     reasons = new Set()
     askUntil(70)

@@ -16,7 +16,7 @@ class FairHold implements Hold {
     this.#key = key
   }
 
-  /** What the flow had when the request came. */
+  /** The flow's credit when the request arrived. */
   get credit(): number | undefined {
     this.#tracker.catchUp()
     const { credit } = this.#key
@@ -27,7 +27,7 @@ class FairHold implements Hold {
     const key = this.#key
     if (outcome === 'success' && this.#tracker.putOff(key, nowMs, cost)) return
     this.#tracker.catchUp()
-    // A request of which nobody knows the end used the resource as far as anybody knows: it costs what it was charged.
+    // A request with an unknown outcome may have used the resource: it costs at least its charge.
     this.#tracker.report(key, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, key.charged) : cost)
   }
 
@@ -44,19 +44,19 @@ class FairHold implements Hold {
 
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 const LONGEST_RETRY_MS = 30_000
-/** Resources that are measured on their own, at most: with the default options each takes 640 KiB. */
+/** Most resources that are measured separately: with the default options each takes 640 KiB. */
 const MOST_RESOURCES = 32
 
 /**
- * FAIR as a stage of a gate: refuses flows that cause a shortage, and learns from what later stages and the handler
- * say. Exempt requests pass and teach nothing. What a later stage refuses for another reason than shortage costs the
- * flow nothing.
+ * FAIR as a stage of a gate: refuses flows that cause a shortage, and learns from the outcomes of later stages and the
+ * handler. Exempt requests pass and teach nothing. A refusal of a later stage for another reason than shortage costs
+ * the flow nothing.
  *
- * Requests that name a `resource` are judged by a tracker of its own, made like `tracker` when the first of them comes;
- * those beyond the 32nd such resource, and those that name none, by `tracker`.
+ * Requests that name a `resource` are judged by a separate tracker, created like `tracker` at the first of them; those
+ * beyond the 32nd such resource, and those that name none, by `tracker`.
  *
- * `retryAfterMs` is the time after which the flow can expect to be let in, at most 30 s. Rule `fair-clock`: until the
- * clock has caught up with it. Rule `blue`: 1/(1 − p) seconds, which is what it takes who tries once a second.
+ * `retryAfterMs` is the expected time until the flow is admitted, at most 30 s. Rule `fair-clock`: until the clock has
+ * caught up with it. Rule `blue`: 1/(1 − p) seconds, the mean time for a client that tries once a second.
  */
 export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
   const trackers = new Map<string, FairTracker<FairRuleName>>()

@@ -159,7 +159,7 @@ describe('rotation', () => {
   })
 })
 
-/** One record per flow and plain sums: what a sketch without collisions must equal. */
+/** One record per flow and plain sums: a sketch without collisions must equal it. */
 class ExactBlue {
   readonly #flows = new Map<string, { p: number; atMs: number }>()
 
@@ -188,7 +188,7 @@ describe('against an exact record per flow', () => {
         const clock = manualClock()
         const options = { rotateEveryMs: 60_000, levels: 4, bucketsPerLevel: 10_000 }
         const tracker = new FairTracker({ ...blue(options), clock, random: seededRandom(seed) })
-        // Flows that share a bucket feel each other's successes; here none does.
+        // Flows that share a bucket are affected by each other's successes; here none does.
         fc.pre(sharesNothing(tracker, flows))
         const exact = new ExactBlue()
         let known = 'success'

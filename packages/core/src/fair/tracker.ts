@@ -7,7 +7,7 @@ import { type FairOptions, type FairRuleName, type FairSeams, resolveFairOptions
 import { FlowKey } from './placement.js'
 import type { FairRefusal, FairRule } from './rule.js'
 
-/** What each rule knows of a flow. */
+/** State of a flow in each rule. */
 export interface FairExplanations {
   'fair-clock': ClockExplanation
   blue: BlueExplanation
@@ -32,20 +32,20 @@ export interface FairCounts {
 /** A tracker's state, as plain JSON. */
 export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] & FairCounts
 
-/** Requests and outcomes that are put off at most. */
+/** Most deferred requests and outcomes. */
 const MOST_PUT_OFF = 64
 
 /**
- * Keeps a shared resource fair in constant memory, without a record per flow: refuses what flows ask beyond their share
- * of it while it is short. Its rule decides how; see docs/fair.md. Rule `fair-clock` refuses nothing until it was shown
- * that the resource delivers as much when less is let in, and takes 640 KiB at the default size; `blue` refuses flows
- * by the failures that they meet.
+ * Keeps a shared resource fair in constant memory, without a record per flow: refuses demand beyond a flow's share
+ * while the resource is short. Its rule decides; see docs/fair.md. Rule `fair-clock` refuses nothing until there is
+ * proof that the resource delivers as much when less is admitted, and takes 640 KiB at the default size; `blue` refuses
+ * flows by their failures.
  *
- * Hash seeds change from time to time, so that no two flows share their fate for long. That happens on the next call,
- * without a timer; after several missed rotations nothing old is left, as if they had happened.
+ * Hash seeds change periodically, so that no two flows share all their cells for long. That happens on the next call,
+ * without a timer; after several missed rotations no old state is left, as if they had happened.
  *
  * `register` and `report` each cost O(levels) plus one pass over the flow's name, allocate nothing, and take the same
- * time whether there are a thousand flows or a million. A clock that jumps back counts as no time passed.
+ * time for a thousand flows and a million. If the clock jumps back, no time counts as passed.
  */
 export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   readonly #rule: FairRule<FairExplanations[R], FairStates[R]>
@@ -59,7 +59,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   #refused = 0
   #successes = 0
   #failures = 0
-  /** What was put off, in its order: whose request came or was served, when, and at what cost. */
+  /** Deferred work, in order: the flow whose request arrived or was served, the time, and the cost. */
   readonly #keys: FlowKey[] = []
   readonly #times = new Float64Array(MOST_PUT_OFF)
   readonly #costs = new Float64Array(MOST_PUT_OFF)
@@ -81,8 +81,8 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * A tracker with the same options that has seen nothing yet: for another resource. If the clock is shared, it shares
-   * that of this resource in the other processes.
+   * A tracker with the same options and no state: for another resource. If the clock is shared, it shares that of this
+   * resource in the other processes.
    */
   another(resource: string): FairTracker<R> {
     return new FairTracker({ ...this.#options, ...this.#rule.optionsOf?.(resource) })
@@ -97,9 +97,9 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * A request of `flow` arrives, expected to cost `cost`: false if it should be refused. Rule `blue` takes no account
-   * of costs. Throws a `TypeError` on an empty flow, a `RangeError` on a cost that is not above 0, and what `weightOf`
-   * does.
+   * A request of `flow` arrives with the expected cost `cost`: false if it should be refused. Rule `blue` ignores
+   * costs. Throws a `TypeError` on an empty flow, a `RangeError` on a cost that is not above 0, and the error of
+   * `weightOf`.
    */
   register(flow: string | FlowKey, nowMs: number = this.#clock(), cost = 1): boolean {
     requireAbove('cost', cost, 0)
@@ -110,16 +110,15 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     return admitted
   }
 
-  /** Why `register` has just refused a request by this key. */
+  /** Details of the refusal that `register` has just decided for this key. */
   refusal(key: FlowKey, nowMs: number = this.#clock()): FairRefusal {
     return this.#rule.refusal(key, nowMs)
   }
 
   /**
-   * How an admitted request of `flow` ended. `ignored`: nobody knows; the request stays charged, and counts as served
-   * as often as others are. Rule `blue` takes it to have ended as the latest one of which the end is known. By a key,
-   * `cost` may differ from the cost that was registered, which then is settled; by a name it must be that. Throws a
-   * `TypeError` on an empty flow.
+   * Outcome of an admitted request of `flow`. `ignored`: unknown; the request stays charged, and counts as served as
+   * often as others are. Rule `blue` assumes the latest known outcome for it. By a key, `cost` may differ from the
+   * registered cost, which is then settled; by a name it must equal it. Throws a `TypeError` on an empty flow.
    */
   report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
     requireNumber('cost', cost, 0)
@@ -128,14 +127,14 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     else if (outcome === 'failure') this.#failures++
     else requireOneOf('outcome', outcome, outcomes)
     const key = this.#current(flow)
-    // By a name, what it was charged is what the caller says.
+    // By a name, the caller states the charge.
     if (typeof flow === 'string') key.charged = cost
     this.#rule.report(key, outcome, cost, nowMs)
   }
 
   /**
-   * A request that was admitted by this key still runs, and has cost `costSoFar`: its flow is charged what that is more
-   * than it was charged. Throws a `RangeError` or `TypeError` on a bad cost.
+   * A request that was admitted by this key still runs, and has cost `costSoFar`: its flow is charged the excess over
+   * its charge. Throws a `RangeError` or `TypeError` on a bad cost.
    */
   charge(key: FlowKey, costSoFar: number, nowMs: number = this.#clock()): void {
     requireNumber('costSoFar', costSoFar, 0)
@@ -144,15 +143,15 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * A request that was admitted by this key will not run after all, for a reason that is no shortage: its flow gets
-   * back what it was charged, and nothing is learnt.
+   * A request that was admitted by this key will not run, for a reason other than shortage: its flow is refunded, and
+   * nothing is learnt.
    */
   withdraw(key: FlowKey, nowMs: number = this.#clock()): void {
     this.#rotateIfDue(nowMs)
     this.#rule.withdraw(this.#current(key), nowMs)
   }
 
-  /** Nothing that the flow has asked for, and nothing that it met, counts any more. */
+  /** Clears the flow's past demand and outcomes. */
   forget(flow: string | FlowKey): void {
     this.#rotateIfDue(this.#clock())
     this.#rule.forget(this.#current(flow))
@@ -165,12 +164,12 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     return this.#rule.probability(this.#current(flow), nowMs)
   }
 
-  /** True while there is a shortage, as of the last request or outcome. Rule `blue` knows no such state: always false. */
+  /** True during a shortage, as of the last request or outcome. Rule `blue` has no such state: always false. */
   get engaged(): boolean {
     return this.#rule.engaged === true
   }
 
-  /** What is known of `flow`, and what decides about it. For people and pages: allocates. */
+  /** The state of `flow`, and the basis of its next decision. For people and pages: allocates. */
   explain(flow: string | FlowKey, nowMs: number = this.#clock()): FairExplanations[R] {
     this.#rotateIfDue(nowMs)
     return this.#rule.explain(this.#current(flow), nowMs)
@@ -191,7 +190,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     }
   }
 
-  /** The key to use for `flow`: the caller's, or our own one, hashed anew only if it is another flow than last time. */
+  /** The key for `flow`: the caller's, or our own one, hashed again only if it is another flow than last time. */
   #current(flow: string | FlowKey): FlowKey {
     const key = typeof flow === 'string' ? this.#key : flow
     if (typeof flow === 'string') {
@@ -207,11 +206,12 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * @internal A request comes by a new key, or one that was let in is served. Where that can change no answer it is put
-   * off, and done together with others, which takes a fraction of the time. If it can, false, and nothing was done.
+   * @internal A request arrives by a new key, or an admitted one is served. If that can change no answer it is
+   * deferred, and processed together with others, which takes a fraction of the time. Otherwise returns false, and does
+   * nothing.
    */
   putOff(key: FlowKey, nowMs: number, cost: number): boolean {
-    // Only what changes no answer has come since the first was put off.
+    // Only events that change no answer have arrived since the first was deferred.
     if (this.#putOff === 0 && !this.#rule.isCalm) return false
     this.#keys[this.#putOff] = key
     this.#times[this.#putOff] = nowMs
@@ -220,13 +220,13 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     return true
   }
 
-  /** @internal Does what was put off. */
+  /** @internal Processes the deferred events. */
   catchUp(): void {
     const count = this.#putOff
     this.#putOff = 0
     for (let i = 0; i < count; i++) {
       const key = this.#keys[i]!
-      // A key that was never used is that of a request that comes.
+      // A key that was never used is that of an arriving request.
       if (key.epoch < 0) this.register(key, this.#times[i], this.#costs[i])
       else this.report(key, 'success', this.#times[i], this.#costs[i])
     }

@@ -12,17 +12,17 @@ export interface FairTuning {
   successDecrement: number
   /** Exponential decay of a bucket (λ), per second. */
   decayPerSecond: number
-  /** How often the hash seeds are renewed, in milliseconds. */
+  /** Renewal interval of the hash seeds, in milliseconds. */
   rotateEveryMs: number
 }
 
-/** What `tuneFair` needs to know of a service. */
+/** Properties of a service for `tuneFair`. */
 export interface FairTraffic {
   /** Flows expected; a thousandth of them, rounded up, may be heavy at once. Integer, at least 0. @default 1000 */
   flows?: number
   /** Integer, at least 1. @default 1000 */
   bucketsPerLevel?: number
-  /** Failures in a row after which a flow is refused altogether. Integer, at least 2. @default 25 */
+  /** Consecutive failures after which a flow is refused entirely. Integer, at least 2. @default 25 */
   tolerableFailures?: number
 }
 
@@ -31,16 +31,16 @@ const HEAVY_SHARE = 0.001
 /** Chance that an innocent flow shares a bucket with a heavy one on every level. */
 const COLLISION_CHANCE = 1e-4
 const LEAST_LEVELS = 3
-/** A success takes back a thousandth of what a failure adds. */
+/** Decrease by a success, as a part of the increase by a failure. */
 const SUCCESS_PER_FAILURE = 0.001
 
 /**
  * Chooses a structure as the Go library satmihir/fair does: enough levels that, with a thousandth of the flows heavy,
  * an innocent flow collides with heavy ones on all levels with a chance of at most 1e-4.
  *
- * With m heavy flows and B buckets a level is hit with chance 1 − (1 − 1/B)^m, so
- * L = max(3, ⌈ln 1e-4 / ln(1 − (1 − 1/B)^m)⌉). Throws a `RangeError` where no number of levels would do: there the
- * library quietly returns its weakest structure.
+ * With m heavy flows and B buckets a level is hit with chance 1 − (1 − 1/B)^m, so L = max(3, ⌈ln 1e-4 / ln(1 − (1 −
+ * 1/B)^m)⌉). Throws a `RangeError` if no number of levels suffices: there the library silently returns its weakest
+ * structure.
  */
 export function tuneFair(traffic: FairTraffic = {}): FairTuning {
   requireOptions('traffic', traffic, ['flows', 'bucketsPerLevel', 'tolerableFailures'])

@@ -4,7 +4,7 @@ import { type QueuePermit, RequestQueue } from './index.js'
 
 const done = (permit: QueuePermit): void => permit.finish('success')
 
-/** Requests of 10 ms that wait, one of them of this cost: the rate at which the room thinks that it is served. */
+/** Requests of 10 ms that wait, one of them with this cost: the drain rate that the room estimates. */
 async function drainAfter(declared: number, end: (permit: QueuePermit) => void): Promise<number> {
   const clock = manualClock()
   const queue = new RequestQueue({ concurrency: 2, maxWaitMs: 60_000, clock, after: () => () => {} })

@@ -13,7 +13,7 @@ function bandsOf(bands: readonly BandOptions[], more: Partial<RequestQueueOption
   const trial = queueOf({ concurrency: 10, bands, perFlowLimit: 5_000, maxWaiting: 5_000, ...more })
   const running = (): number[] => trial.queue.snapshot().bands.map((band) => band.running)
   let made = 0
-  /** Asks for a number of requests of a band, each of a flow of its own. */
+  /** Sends a number of requests in a band, each with its own flow. */
   const crowd = (count: number, band: number): string[] =>
     Array.from({ length: count }, () => {
       const name = `${made++}`
@@ -115,7 +115,7 @@ describe('a share of the slots', () => {
     for (const name of ['e', 'f', 'g']) ask(name, HIGH)
     expect(running()).toEqual([4, 0])
     for (const name of ['a', 'b', 'c', 'd', 'e']) await end(name)
-    // Its turn came before theirs, but it needs three slots, and some may pass.
+    // Its turn came before theirs, but it needs three slots, and some requests may pass.
     expect(running()).toEqual([2, 0])
     await end('f')
     expect(running()).toEqual([1, 3])
@@ -186,7 +186,7 @@ describe('a share of the slots', () => {
       ask('w', { ...HIGH, width })
       const narrow = Array.from({ length: 12 }, (_, i) => `a${i + 1}`)
       for (const name of narrow) ask(name, HIGH)
-      // No slot that a narrow one may have stands free, though the wide one waits before them in their band.
+      // No slot that a narrow request may use is free, although the wide one waits before them in their band.
       expect(running()[0]).toBe(bands[0]!.most === 0.5 ? 2 : 3)
       for (let i = 0; !started.includes('w'); i++) {
         const next = started.find((name) => name.startsWith('a') && !ended.has(name))
@@ -267,7 +267,7 @@ describe('a share of the slots', () => {
 
 type DrainedOptions = Partial<Omit<RequestQueueOptions, 'perFlowConcurrency'>> & { perFlowConcurrency?: number }
 
-/** Lets requests in and ends what runs, by random steps, then ends all: gives what still waits while nothing runs. */
+/** Admits and ends requests by random steps, then ends all: returns the number that still wait while nothing runs. */
 async function drained(options: DrainedOptions, seed: number): Promise<number> {
   const random = seededRandom(seed)
   const most = (count: number): number => Math.floor(count * random())

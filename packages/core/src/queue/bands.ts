@@ -7,15 +7,15 @@ import type { BandSnapshot } from './snapshot.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100
-/** Mean costs of credit that a band may save up. */
+/** Most credit that a band may save, in mean costs. */
 const MOST_CREDIT = 10
-/** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
+/** A cost counts as covered by credit within this factor: sums of fractions need not be exact. */
 const CLOSE = 1 - 1e-9
 
 /** More than any request needs. */
 const MOST_NEED: Need = { width: Number.POSITIVE_INFINITY, units: Number.POSITIVE_INFINITY }
 
-/** What others of its band that took their turns before a request need, while it was too wide for what the band may have. */
+/** Needs of the requests of its band that started before it while it was too wide for its band's limit. */
 interface Passed {
   passedWidth: number
   passedUnits: number
@@ -28,43 +28,43 @@ function lesser(least: Need, width: number, units: number): Need {
 
 type Test<T> = (item: T) => boolean
 
-/** The flow of a request, its class, and the cost that it declares. */
+/** The flow of a request, its class, and its declared cost. */
 interface Asked {
   readonly path: Flow
   readonly className: string
   readonly cost: number
 }
 
-/** What a request counts for in the rate at which its band is served, and when it started, by that rate's fading. */
+/** A request's contribution to the drain rate of its band, and its start in terms of that rate's decay. */
 export interface Drained {
   readonly cost: number
   readonly faded: number
 }
 
-/** One band: a fair queue, its minimum share, and how fast it is served. */
+/** One band: a fair queue, its minimum share, and its drain rate. */
 export class Band<T> {
   /** 0 is the highest. */
   readonly index: number
   readonly queue: FairQueue<T>
   readonly shares: BandSettings
-  /** Requests of it that run, the slots that they take, and the units of the pool. */
+  /** Its running requests, their slots, and their units of the pool. */
   running = 0
   width = 0
   units = 0
-  /** Cost that it may start before the bands above it. */
+  /** Cost that may start before the bands above it. */
   credit = 0
-  /** Requests that wait: those in the queue, and one that left it but is too wide for the free slots. */
+  /** Number of waiting requests: those in the queue, and one that left it but is too wide for the free slots. */
   waiting = 0
-  /** The least that one needs of those that wait, or have waited since none did. */
+  /** The smallest need among its waiting requests, including earlier ones since its queue was last empty. */
   least: Need = MOST_NEED
-  /** The least that one of those that ran so far needed. */
+  /** The smallest need among its requests that have run. */
   leastRan: Need = MOST_NEED
-  /** Its head, if that was found too wide for what the band may have when it was last looked at. */
+  /** Its head, if it was too wide for the band's limit at the last inspection. */
   tooWide: T | undefined = undefined
   readonly #drain = new DrainRate()
   readonly #settledCost = new MovingAverage(MEAN_MEMORY)
   readonly #retries = new RetrySchedule()
-  /** For each waiting flow, its waiting requests and since when it has had one without a break. */
+  /** For each waiting flow, the number of its waiting requests and the start of its present backlog. */
   readonly #backlogs = new Map<string, { waiting: number; readonly sinceMs: number }>()
 
   constructor(index: number, shares: BandSettings, options: FairQueueOptions) {
@@ -94,15 +94,15 @@ export class Band<T> {
     if (this.waiting++ === 0) this.#drain.set(true, nowMs)
   }
 
-  /** A waiting request starts; `left` follows. Gives what `settled` needs. */
+  /** A waiting request starts; `left` follows. Returns the argument for `settled`. */
   started(request: Asked, nowMs: number): Drained {
     const cost = this.#expected(request)
     return { cost, faded: this.#drain.started(cost, nowMs) }
   }
 
   /**
-   * A request that waited has ended. One of which nobody knows what it has cost counts as others have cost, if it
-   * declared more.
+   * A request that waited has ended. If its cost is unknown, and it declared more than others cost, it counts with
+   * their cost.
    */
   settled({ cost, faded }: Drained, actualCost: number, isKnown: boolean): void {
     if (isKnown) this.#settledCost.add(actualCost)
@@ -110,7 +110,7 @@ export class Band<T> {
     if (drained !== cost) this.#drain.correct(drained - cost, faded)
   }
 
-  /** A request waits no more, for whatever reason. */
+  /** A request no longer waits, for any reason. */
   left(nowMs: number): void {
     if (--this.waiting > 0) return
     this.#drain.set(false, nowMs)
@@ -118,7 +118,7 @@ export class Band<T> {
     this.least = MOST_NEED
   }
 
-  /** A request of the flow starts to wait. Gives the age of the flow's backlog in milliseconds: 0 for a new one. */
+  /** A request of the flow starts to wait. Returns the age of the flow's backlog in milliseconds: 0 for a new one. */
   backlogGrew(flow: Flow, nowMs: number): number {
     const key = keyOf(flow)
     const backlog = this.#backlogs.get(key)
@@ -130,14 +130,16 @@ export class Band<T> {
     return nowMs - backlog.sinceMs
   }
 
-  /** A request of the flow waits no more. */
+  /** A request of the flow no longer waits. */
   backlogShrank(flow: Flow): void {
     const key = keyOf(flow)
     const backlog = this.#backlogs.get(key)
     if (backlog !== undefined && --backlog.waiting === 0) this.#backlogs.delete(key)
   }
 
-  /** How `flow` stands, and how long its next request would wait, in milliseconds; `undefined` until that is known. */
+  /**
+   * The state of `flow`, and the expected wait of its next request, in milliseconds; `undefined` until that is known.
+   */
   outlook(flow: Flow, nowMs: number): { readonly standing: Standing; readonly expectedMs: number } | undefined {
     const perMs = this.#drain.perMs(nowMs)
     if (perMs === undefined) return undefined
@@ -157,7 +159,7 @@ export class Band<T> {
     return this.#retries.schedule(keyOf(request.path), Math.max(0, standing.cost / own - mayWaitMs), serviceMs, nowMs)
   }
 
-  /** The same where the whole band is full. Its line is '', which is no flow's name. */
+  /** The same if the whole band is full. Its line is '', which is not a flow's name. */
   retryWhenFullMs(cost: number, nowMs: number): number {
     const perMs = this.#drain.perMs(nowMs)
     return perMs === undefined ? UNKNOWN_MS : this.#retries.schedule('', this.queue.cost / perMs, cost / perMs, nowMs)
@@ -167,7 +169,7 @@ export class Band<T> {
     return this.queue.expected(path, cost, className)
   }
 
-  /** The band is used no more. */
+  /** The band is no longer used. */
   close(): void {
     this.#retries.clear()
   }
@@ -189,26 +191,26 @@ export class Band<T> {
  * Chooses between bands. A band that waits and runs less than its share of the slots comes first, the highest such band
  * before the others; then a band whose credit covers its head; then the highest that waits.
  *
- * What a band does not use of its share others may have, except for the part that it does not lend. It comes back as
- * requests end: nothing that runs is stopped. A band that has the most that it may have is passed over, and so is one
- * that would take what another keeps. A request runs all the same if nothing else does, and one request of a band counts
- * as within its share: shares are parts of a limit that may change, and may be less than one request takes. With a pool
- * the same parts hold for its units. Others of its band may pass a head that is too wide for what the band may have now,
- * until they have taken `bypass` times what it needs: then the band waits for it.
+ * Other bands may use the unused part of a band's share, except the part that it does not lend. It comes back as
+ * requests end: no running request is stopped. A band at its maximum is skipped, and so is one that would take slots
+ * reserved for another. A request runs nevertheless if nothing else does, and one request of a band counts as within
+ * its share: shares are parts of a limit that may change, and may be less than one request takes. With a pool the same
+ * parts apply to its units. Other requests of its band may pass a head that is too wide for the band's present limit,
+ * until they have taken `bypass` times its need: then the band waits for it.
  *
  * A band with a minimum share earns that part of every cost that starts while it waits, and goes first when its credit
  * covers its head. It saves at most ten mean costs, or the cost of its head, and loses its credit when none of its
- * requests wait. It pays for a start from its credit whether the credit brought it about or the band was the highest
- * anyway: a minimum share is part of what a band gets, not on top of it. O(bands) per start.
+ * requests wait. It pays for a start from its credit whether the credit caused it or the band was the highest anyway: a
+ * minimum share is part of the band's service, not an addition to it. O(bands) per start.
  */
 export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   readonly all: readonly Band<T>[]
-  /** Whether any band has a part of the slots. */
+  /** Whether any band has a share of the slots. */
   readonly divided: boolean
   readonly #supply: SlotSupply
   readonly #isAllowed: (item: T) => boolean
   readonly #mayHold: () => boolean
-  /** At the last {@link next} a request had its turn that its flow may not start now. */
+  /** At the last {@link next}, a request had its turn that its flow may not start now. */
   passedOver = false
   readonly #bypass: number
   readonly #shared: boolean
@@ -216,8 +218,8 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
   /**
-   * `isAllowed`: whether the flow of a request may start it, before one that is being passed. `mayHold`: whether none is
-   * being passed, so that one can be.
+   * `isAllowed`: whether the flow of a request may start it, before one that is being passed. `mayHold`: whether no
+   * request is being passed, so that one can be.
    */
   constructor(
     all: readonly Band<T>[],
@@ -243,10 +245,11 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   }
 
   /**
-   * The next request; `undefined` if none waits in a queue, or no band that waits may have more. Requests that `isGone`
-   * calls gone at their turn are dropped from their queue, at no cost to their flow. A request that `mayStart` turns down
-   * is passed over in its band, unless all are turned down: then one that `orElse` turns down is. A band whose flows all have what they may have leaves its
-   * turn to the bands below. It may be one that has its turn, but not what others keep: see {@link allows}.
+   * The next request; `undefined` if none waits in a queue, or no waiting band may have more. Requests that `isGone`
+   * reports as gone at their turn are dropped from their queue, at no cost to their flow. A request that `mayStart`
+   * rejects is skipped in its band, unless all are rejected: then one that `orElse` rejects is. A band whose flows are
+   * all at their limits leaves its turn to the bands below. The result may be a request that has its turn but needs
+   * slots reserved for others: see {@link allows}.
    */
   next(isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): T | undefined {
     this.passedOver = false
@@ -268,20 +271,20 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     return undefined
   }
 
-  /** Whether a request is within the most that its band may have, and leaves others what they keep. */
+  /** Whether a request is within its band's maximum, and leaves the slots reserved for others. */
   allows(request: T): boolean {
     if (!this.divided || this.all.every(({ running }) => running === 0)) return true
     return this.isWithinMost(request) && this.#leavesKept(request)
   }
 
-  /** Whether a request is within the most that its band may have. */
+  /** Whether a request is within its band's maximum. */
   isWithinMost(request: T): boolean {
     return !this.divided || this.#isWithin(request, request.band.shares.most)
   }
 
   /**
-   * Whether a request takes only what its band keeps, and this one fits beside all that other bands keep: then it does not
-   * wait for that.
+   * Whether a request takes only slots reserved for its band, and `waiting` fits beside all slots reserved for other
+   * bands: then it does not wait for those.
    */
   isKeptFrom({ band, width, units }: T, waiting: T): boolean {
     const { limit, poolLimit } = this.#supply
@@ -303,15 +306,15 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     let [slots, units] = [free - request.width, freeUnits - request.units]
     for (const other of this.#keeping) {
       if (other === request.band) continue
-      // A part of a slot is of no use to a request that takes a whole one.
+      // A fraction of a slot is of no use to a request that takes a whole one.
       slots -= Math.max(0, Math.floor(other.shares.kept * limit + ROUNDING) - other.width)
       if (units < Number.POSITIVE_INFINITY) units -= Math.max(0, other.shares.kept * poolLimit - other.units)
     }
-    // What is not there is not kept: then the capacity says no, and tells when to ask again.
+    // Missing slots cannot be reserved: then the capacity refuses, and notifies when to ask again.
     return (slots >= -ROUNDING || free < request.width) && (units >= -ROUNDING || freeUnits < request.units)
   }
 
-  /** Slots, or units, that `band` has or might have: what other bands neither run nor keep of this. */
+  /** Slots, or units, that `band` has or may have: those that other bands neither use nor have reserved. */
   leftFor(band: Band<T>, of: 'width' | 'units', limit: number): number {
     let left = limit
     if (limit < Number.POSITIVE_INFINITY)
@@ -320,7 +323,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     return Math.max(0, Math.min(left, band.shares.most * limit))
   }
 
-  /** Whether `head` would still be within the most that its band may have after `one` has started. */
+  /** Whether `head` would still be within its band's maximum after `one` has started. */
   leaves(head: T, one: T): boolean {
     return !this.divided || one.band !== head.band || this.#isWithin(head, head.band.shares.most, one)
   }
@@ -337,7 +340,8 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     band.tooWide = undefined
     if (head === undefined || this.allows(head.item)) return head
     const { width, units } = head.item
-    // Others that need less, of any band, could keep it from what it needs beside what is kept: so it is held.
+    // Requests of any band with smaller needs could keep it from the slots that it needs beside the reserved ones: so
+    // it is held.
     const isLeast = this.all.every(({ leastRan }) => leastRan.width >= width && leastRan.units >= units)
     if (!isLeast && this.#mayHold() && this.isWithinMost(head.item)) return head
     if (band.least.width >= width && band.least.units >= units) return undefined
@@ -347,12 +351,12 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     return band.queue.peek(isGone, (one) => this.#isAllowed(one) && this.allows(one) && this.#mayPass(item, one), true)
   }
 
-  /** Whether one may start before a head of its band that is too wide for what the band may have. */
+  /** Whether a request may start before a head of its band that is too wide for the band's limit. */
   #mayPass(head: T, one: T): boolean {
     const bypass = this.#bypass
     const { limit, poolLimit } = this.#supply
     const { width, units, shares } = head.band
-    // What the head does not lack, others may have.
+    // Others may have the resource that the head does not lack.
     const hasSlots = this.#keeping.length === 0 && width + head.width <= shares.most * limit + ROUNDING
     const hasUnits = head.units === 0 || units + head.units <= shares.most * poolLimit + ROUNDING
     return (
@@ -361,7 +365,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     )
   }
 
-  /** A request has its turn: one that is too wide for what its band may have is passed by it. */
+  /** A request has its turn: a head that is too wide for its band's limit is passed by it. */
   passes(one: T): void {
     const head = one.band.tooWide
     if (head === undefined || head === one) return
@@ -377,7 +381,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     return units === 0 || band.units + more.units + units <= part * poolLimit + ROUNDING
   }
 
-  /** A request of `band` has had its turn and is out of the queue. Gives the credit that it took from its band. */
+  /** A request of `band` has had its turn and is out of the queue. Returns the credit that it took from its band. */
   started(band: Band<T>, cost: number): number {
     if (!this.#shared) return 0
     this.#meanCost.add(cost)
@@ -397,7 +401,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     return paid
   }
 
-  /** A request that had its turn, and took this credit for it, will not run after all. */
+  /** A request that had its turn, and took this credit for it, will not run. */
   refund(band: Band<T>, paid: number): void {
     if (band.queue.waiting > 0) band.credit += paid
   }

@@ -34,7 +34,7 @@ describe.each(['asked', 'learned'] as const)('charges of a request that started 
       for (let j = 0; j < 20; j++) await Promise.resolve()
       if (last.admitted) last.finish('success')
     }
-    // Ten beyond what it declared: ten turns of a pass, less the one with which it comes first.
+    // Ten beyond its declared cost: ten turns of a pass, less the one with which it comes first.
     expect([...order].filter((flow) => flow === 'a').length).toBeLessThanOrEqual(4)
     expect(order).toContain('bbbbbbbbb')
   })
@@ -67,7 +67,7 @@ it.each(['charged while they run', 'settled'])(
       await settled()
       if (ms >= 60_000) for (const flow of ['a', 'b']) sums[flow]! += held[flow]! / 600
     }
-    // Four slots for a minute are due to each. One request of 60 s is the most that may be owed: one slot.
+    // Each is entitled to four slots for a minute. The largest debt is one request of 60 s: one slot.
     expect(sums['a']!).toBeGreaterThan(3)
     expect(sums['b']!).toBeGreaterThan(3.5)
   },
@@ -75,7 +75,9 @@ it.each(['charged while they run', 'settled'])(
 
 describe('what a failed request has cost', () => {
   type Ends = (permit: Permit) => void
-  /** The first of two flows to start in eight slots, after a hundred requests of `a` that ended in each of these ways. */
+  /**
+   * The first of two flows to start in eight slots, after a hundred requests of `a` that ended in each of these ways.
+   */
   const orderAfter = async (...ways: readonly Ends[]): Promise<string> => {
     const queue = requestQueue({ concurrency: 8, maxWaitMs: 60_000 })
     const gate = createGate({ fair: false, queue, clock: manualClock(), after: () => () => {} })
@@ -85,7 +87,7 @@ describe('what a failed request has cost', () => {
       return decision
     }
     for (const end of ways) for (let i = 0; i < 100; i++) end(await admitted('a'))
-    // Of a flow that was never seen nothing else is expected than of the others' first requests.
+    // A new flow is expected to cost the same as the others' first requests.
     const seen = await admitted('b')
     seen.finish('success')
     const others = await Promise.all(Array.from({ length: 8 }, () => admitted('other')))

@@ -3,7 +3,7 @@ import { type Linked, LinkedList } from '../linked-list.js'
 /** A member of a {@link DeadlineQueue}. */
 export interface Timed<W> extends Linked<W> {
   readonly startByMs: number
-  /** Written by the queue alone: the index in the heap, or one of the two constants below. */
+  /** Written only by the queue: the index in the heap, or one of the two constants below. */
   position: number
 }
 
@@ -12,7 +12,7 @@ const IN_LINE = -2
 
 /**
  * A priority queue by `startByMs`, earliest first: a line of the members that were added in order, and a binary heap of
- * the others. O(1) where all may wait equally long, the usual case; O(log n) for members in the heap.
+ * the others. O(1) if all may wait equally long, the usual case; O(log n) for members in the heap.
  */
 export class DeadlineQueue<W extends Timed<W>> {
   readonly #line = new LinkedList<W>()

@@ -10,7 +10,7 @@ import { requestQueue } from './stage.js'
 
 const STEPS = 4_000
 
-/** What a gate with this queue answers to the same requests, a line for each answer. */
+/** Answers of a gate with this queue to the same requests, a line for each answer. */
 async function decisionsOf(options: QueueOptions, paths: boolean): Promise<string[]> {
   const random = seededRandom(1)
   const world = new World()
@@ -50,8 +50,8 @@ const bounds: QueueOptions = { concurrency: 8, maxWaitMs: 300, maxWaiting: 60, p
 const pool = { size: 40, unitsOf: ({ cost }: Passage): number => Math.min(40, cost) }
 
 /**
- * What a queue decides, frozen: a change that is meant to change no decision passes, and one that is meant to changes these
- * lines. On a failure, print `lines` of both trees and compare them.
+ * The frozen decisions of a queue: a change that is meant to change no decision passes, and a change that is meant to
+ * updates these lines. On a failure, print `lines` of both trees and compare them.
  */
 describe('the decisions of a queue', () => {
   it.each<[string, string, QueueOptions, boolean]>([

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { DrainRate, RetrySchedule } from './estimates.js'
 
-/** Starts something of `cost` every `everyMs`. */
+/** Starts a request of `cost` every `everyMs`. */
 function serve(drain: DrainRate, fromMs: number, untilMs: number, everyMs: number, cost = 1): void {
   for (let nowMs = fromMs + everyMs; nowMs <= untilMs; nowMs += everyMs) drain.started(cost, nowMs)
 }
@@ -42,7 +42,7 @@ describe('the rate of drain', () => {
     const drain = new DrainRate()
     drain.set(true, 0)
     serve(drain, 0, 60_000, 10)
-    // Nothing starts for a minute, then all have left, and for half a minute nobody comes.
+    // Nothing starts for a minute, then all have left, and for half a minute no request arrives.
     drain.set(false, 120_000)
     const outage = drain.perMs(120_000)!
     expect(outage).toBeLessThan(0.001)

@@ -1,6 +1,6 @@
 import { ownCopy } from '../path.js'
 
-/** A moving average: of all samples while there are few; then each new one counts for `1 / memory`. */
+/** A moving average: of all samples while there are few; then each new one has the weight `1 / memory`. */
 export class MovingAverage {
   readonly #memory: number
   #count = 0
@@ -23,10 +23,10 @@ export class MovingAverage {
 
 /** Requests over which durations are averaged. */
 const DURATION_MEMORY = 20
-/** Classes that are told apart; all others share one average. */
+/** Number of classes that are distinguished; all others share one average. */
 const MOST_CLASSES = 1_000
 
-/** How long requests run, by class: moving averages of the requests that succeeded. */
+/** Durations of requests, by class: moving averages of the requests that succeeded. */
 export class Durations {
   readonly #classes = new Map<string, MovingAverage>()
   readonly #others = new MovingAverage(DURATION_MEMORY)
@@ -57,38 +57,38 @@ export class Durations {
   }
 }
 
-/** Time in which an observation loses half its weight, while something waits. */
+/** Time in which an observation loses half its weight, while a request waits. */
 const HALF_LIFE_MS = 5_000
 const MEAN_LIFE_MS = HALF_LIFE_MS / Math.LN2
-/** Weight that old observations keep, as observed time, after a time in which nothing waited. */
+/** Weight that old observations keep, as observed time, after a time without waiting requests. */
 const OLD_NEWS_MS = 500
-/** Starts from which on the rate counts as known. */
+/** Number of starts after which the rate counts as known. */
 const KNOWN_FROM = 10
 
 /**
- * The rate at which a band is served: cost that started per millisecond *while something waited*.
+ * The rate at which a band is served: cost started per millisecond *while a request waited*.
  *
- * Time in which nothing waits does not count: then the rate of starts is the rate of arrivals, and a quiet hour would
- * make the first burst look hopeless. So this is the rate of the capacity or, for a lower band, of what the higher
- * bands leave. When nothing starts any more it halves every 5 s. While nothing waits it stays, but counts for less
+ * Time without waiting requests does not count: then the rate of starts is the rate of arrivals, and a quiet hour would
+ * make the first burst look hopeless. So this is the rate of the capacity or, for a lower band, of the rest that the
+ * higher bands leave. When starts stop, it halves every 5 s. While no request waits it stays, but has less weight
  * beside later observations, so that an outage does not make the next burst look hopeless either. O(1) per call.
  */
 export class DrainRate {
   #cost = 0
   #waitedMs = 0
   #starts = 0
-  /** How often costs have faded by a factor of e since the start. */
+  /** Number of factors of e by which costs have decayed since the start. */
   #faded = 0
   #waiting = false
   #nowMs = 0
 
-  /** From now on something waits, or nothing does. */
+  /** From now on a request waits, or none does. */
   set(waiting: boolean, nowMs: number): void {
     this.#pass(nowMs)
     this.#waiting = waiting
   }
 
-  /** A request that waited starts. Gives what `correct` needs. */
+  /** A request that waited starts. Returns the argument for `correct`. */
   started(cost: number, nowMs: number): number {
     this.#pass(nowMs)
     this.#cost += cost
@@ -96,7 +96,7 @@ export class DrainRate {
     return this.#faded
   }
 
-  /** A request has cost this much more than it started with, or less: as much of that counts as has not faded. */
+  /** A request has cost `change` more than at its start, or less: the part that has not decayed counts. */
   correct(change: number, fadedAtStart: number): void {
     this.#cost = Math.max(0, this.#cost + change * Math.exp(fadedAtStart - this.#faded))
   }
@@ -123,26 +123,26 @@ export class DrainRate {
 
 const SOONEST_MS = 1_000
 const LATEST_MS = 60_000
-/** Lines that are remembered at most; the oldest is forgotten first. */
+/** Most lines that are remembered; the oldest is forgotten first. */
 const MOST_LINES = 10_000
 
-/** How long a client should stay away where nothing is known, in milliseconds. */
+/** Retry delay of a client while nothing is known, in milliseconds. */
 export const UNKNOWN_MS: number = SOONEST_MS
 
 /**
  * Tells refused clients when to come back: one after another, at the rate at which their line is served.
  *
- * Giving every refused client the same time would bring them all back at once, and nearly all would be refused again.
- * So each client is placed behind those refused before it, as if it had queued: the end of the line moves on by the
- * time that its service takes. Times are from 1 s to 60 s, and not jittered.
+ * The same time for every refused client would bring them all back at once, and nearly all would be refused again. So
+ * each client is placed behind those refused before it, as if it had queued: the end of the line moves on by its
+ * service time. Times are from 1 s to 60 s, and not jittered.
  *
- * Keeps a record per line to which a client is still to come back, for at most a minute. O(1) amortised.
+ * Keeps a record per line with clients that are still to come back, for at most a minute. O(1) amortised.
  */
 export class RetrySchedule {
-  /** When the last client of each line is to come back; lines used last are at the end. */
+  /** Return time of the last client of each line; recently used lines are at the end. */
   readonly #ends = new Map<string, number>()
 
-  /** Lines that are remembered. */
+  /** Number of remembered lines. */
   get size(): number {
     return this.#ends.size
   }
@@ -164,7 +164,7 @@ export class RetrySchedule {
     this.#ends.clear()
   }
 
-  /** Starts at the front, where the lines are that were used longest ago. */
+  /** Starts at the front, with the lines that were used longest ago. */
   #forget(nowMs: number): void {
     for (const [line, endMs] of this.#ends) {
       if (endMs > nowMs && this.#ends.size < MOST_LINES) return

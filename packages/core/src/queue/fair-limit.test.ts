@@ -11,7 +11,7 @@ function limitIn(world: World, options: Partial<FairLimitOptions> = {}): FairLim
   return fairLimit({ concurrency: 1, clock, after, random: seededRandom(1), ...options })
 }
 
-/** Work that is ended by hand. */
+/** Work that the test ends. */
 function manual(): { work: () => Promise<string>; end: (result?: string) => void; begun: () => boolean } {
   let end: ((result: string) => void) | undefined
   return {
@@ -242,7 +242,7 @@ describe('fairLimit', () => {
   })
 })
 
-/** Jobs of a key: all at once, or so many a second. */
+/** Jobs of a key: all at once, or at a rate per second. */
 interface Source {
   readonly key: string
   readonly jobs: number
@@ -254,7 +254,7 @@ interface Source {
 // 17 ms.
 describe('jobs on four slots', () => {
   const HOLD_MS = 25
-  /** Only the end of somebody's waiting is as far away. */
+  /** The only waiting time limit is as far away. */
   const DAY_MS = 86_400_000
   const SEEDS = Array.from({ length: 20 }, (_, i) => i + 1)
   const heavy: Source = { key: 'heavy', jobs: 240 }

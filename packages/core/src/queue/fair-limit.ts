@@ -13,48 +13,47 @@ import type { RequestQueueSnapshot } from './snapshot.js'
 /** A piece of work. */
 type Work<T> = () => T | PromiseLike<T>
 
-/** What may be said of it. */
+/** Options of a piece of work. */
 export interface LimitOptions {
-  /** Fires when nobody needs it any more: what waits then leaves. @default that of the request in which it is asked for */
+  /** Fires when the work is no longer needed: waiting work then leaves. @default that of the current request */
   signal?: AbortSignal | undefined
   /** A whole number from -2 to 2: the higher first. @default that of the request, else 0 */
   priority?: number
-  /** What it is expected to cost its flow, from 1e-9 to 1e12, in units of your choice. @default 1 */
+  /** Its expected cost, from 1e-9 to 1e12, in units of your choice. @default 1 */
   cost?: number
 }
 
 /**
- * How a limit is made up: the options of a queue, with longer lines. Unless you say otherwise each priority is a band, of
- * which a lower one waits for as long as those above can use all slots; `maxWaitMs` is a day, `maxWaiting` and
- * `perFlowLimit` are 100 000.
+ * Options of a limit: those of a queue, with longer lines. By default each priority is a band, and a lower one waits
+ * while those above can use all slots; `maxWaitMs` is a day, `maxWaiting` and `perFlowLimit` are 100 000.
  */
 export type FairLimitOptions = RequestQueueOptions
 
 /** Runs work in fair turns, up to a concurrency. */
 export interface FairLimit {
   /**
-   * Runs `work` when it is its flow's turn, and gives what it gives. Without a flow, the flow is that of the request in
-   * which this is called, as an adapter's gate has named it, or `'background'` outside of any.
+   * Runs `work` when it is its flow's turn, and resolves with its result. Without a flow, the flow is that of the
+   * current request, as named by an adapter's gate, or `'background'` outside of any.
    *
-   * Rejects with what the work throws; with the signal's reason if that fires before it has begun; and with a
-   * {@link LimitRefusedError} if it may not wait, or has waited for too long. Throws on misuse.
+   * Rejects with the error of the work; with the signal's reason if it fires before the work has begun; and with a
+   * {@link LimitRefusedError} if the work may not wait, or has waited for too long. Throws on misuse.
    */
   <T>(work: Work<T>, options?: LimitOptions): Promise<T>
   <T>(flow: Flow, work: Work<T>, options?: LimitOptions): Promise<T>
-  /** Resolves when nothing runs and nothing waits: at once, if so already. */
+  /** Resolves when nothing runs and nothing waits: immediately, if that is the case already. */
   onIdle(): Promise<void>
   /** Plain JSON for people, metrics and pages. */
   snapshot(): RequestQueueSnapshot
-  /** Refuses what waits and what comes. What runs goes on. */
+  /** Refuses waiting and new work. Running work continues. */
   close(): void
 }
 
 /** The work was not begun. Its status is 503: to a gate in front, the resource is short. */
 export class LimitRefusedError extends ResourceExhaustedError {
   override readonly name = 'LimitRefusedError'
-  /** Why, and the numbers that decided. */
+  /** The reason, and the numbers behind the decision. */
   readonly refusal: Refusal
-  /** How long to stay away, in milliseconds. */
+  /** Retry delay, in milliseconds. */
   readonly retryAfterMs: number
 
   constructor(refusal: Refusal) {
@@ -70,7 +69,7 @@ const BANDS: readonly BandOptions[] = [{}, {}, {}, {}, {}]
 const DAY_MS = 86_400_000
 const MANY = 100_000
 
-/** A piece of work, as the queue sees it. */
+/** A piece of work in the queue's terms. */
 class Task<T> implements Passage {
   readonly flow: string
   readonly path: readonly string[] | undefined
@@ -96,12 +95,12 @@ class Task<T> implements Passage {
     this.nowMs = nowMs
   }
 
-  /** Asked only where it has to wait: a request makes its signal at the first reading. */
+  /** Read only if it has to wait: a request creates its signal at the first reading. */
   get signal(): AbortSignal | undefined {
     return this.#signal ?? this.#caller?.signal
   }
 
-  /** Throws the reason of a signal that was given and has fired. */
+  /** Throws the reason of a given signal that has fired. */
   requireWanted(): void {
     this.#signal?.throwIfAborted()
   }
@@ -110,17 +109,17 @@ class Task<T> implements Passage {
 const NO_OPTIONS: LimitOptions = {}
 
 /**
- * A limit for anything that is asynchronous: jobs, a pool of connections, calls to a service. So much runs at once, as
- * many as `concurrency` says or as it learns (`adaptive()`), and flows take turns for it:
+ * A limit for any asynchronous work: jobs, a pool of connections, calls to a service. `concurrency` bounds the amount
+ * that runs at once, or it is learnt (`adaptive()`), and flows take turns for it:
  *
  * ```ts
  * const limit = fairLimit({ concurrency: 10 })
  * const rows = await limit('tenant-7', () => pool.query(sql))
  * ```
  *
- * Outcomes are learned from: an error with status 429 or 503 (`ResourceExhaustedError` has one) means that there was not
- * enough, any other says nothing. Starts no timer before something waits. Throws a `RangeError` or `TypeError` that names
- * the option and its value.
+ * It learns from outcomes: an error with status 429 or 503 (`ResourceExhaustedError` has one) means a shortage, any
+ * other is no evidence. Starts no timer before work waits. Throws a `RangeError` or `TypeError` that names the option
+ * and its value.
  */
 export function fairLimit(options: FairLimitOptions): FairLimit {
   requireOptions('fairLimit', options, OPTIONS)
@@ -169,7 +168,7 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
     }
   }
 
-  /** Checks what was asked for, and begins. */
+  /** Checks the arguments, and begins. */
   function begin<T>(
     flow: Flow | undefined,
     work: Work<T> | LimitOptions | undefined,

@@ -1,12 +1,12 @@
 import type { LinkedList } from '../linked-list.js'
 import type { QueuedRequest } from './queued-request.js'
 
-/** Requests, of equal durations, over which the mean cost of a flow is taken. */
+/** Number of requests, of equal durations, over which the mean cost of a flow is taken. */
 export const MEMORY: number = 32
 
-/** What one flow has: its running requests, oldest first, and its waiting ones. */
+/** State of one flow: its running requests, oldest first, and its waiting ones. */
 export interface FlowRecord {
-  /** As its last arrival had them. */
+  /** From its last arrival. */
   weight: number
   most: number
   readonly running: LinkedList<QueuedRequest>
@@ -14,24 +14,24 @@ export interface FlowRecord {
   /** Slots and units that the running requests take. */
   width: number
   units: number
-  /** The same with the waiting ones. */
+  /** The same including the waiting ones. */
   wantedWidth: number
   wantedUnits: number
   /** Number of all of these. */
   requests: number
-  /** The most that one was expected to cost. */
+  /** The largest expected cost of one. */
   costliest: number
-  /** Of those that ended: how long they ran, the squares of that, and how long they ran times what they cost; fading. */
+  /** Of ended requests: their durations, the squares of those, and the products of duration and cost; decaying. */
   ranMs: number
   ranSquared: number
   ranCost: number
-  /** The larger of its two shares of the slots when that was last counted, and the smaller. */
+  /** The larger of its two shares of the slots at the last update, and the smaller. */
   share: number
   sure: number
-  /** Slots times milliseconds by which it has had less than its share, as far as that is kept; up to this time. */
+  /** Slots times milliseconds that it lacks from its share, within bounds; up to this time. */
   balance: number
   balancedMs: number
-  /** How often all had been forgiven what they owe. */
+  /** Number of times that all debts had been forgiven. */
   era: number
   /** It waits, and would be within the smaller share with one more request. */
   isShort: boolean
@@ -39,14 +39,14 @@ export interface FlowRecord {
 
 export const weightOf = ({ weight }: FlowRecord): number => weight
 /**
- * Requests that a flow is due, as a rate: its weight over their mean cost. Each counts for as long as it ran, so that
- * cheap ones that wait, or end at once, gain nothing; until one has, the costliest counts.
+ * Requests that a flow is entitled to, as a rate: its weight over their mean cost. Each is weighted by its duration, so
+ * that cheap ones that wait, or end at once, gain nothing; until one has ended, the costliest counts.
  */
 export const dueOf = ({ weight, costliest, ranMs, ranCost }: FlowRecord): number =>
   weight / (ranMs > 0 ? ranCost / ranMs : costliest)
 export const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWidth, most)
 
-/** Of many of equal durations it remembers about 32, and as much of others as that is worth. */
+/** Among many requests of equal duration it remembers about 32, and others in proportion to their duration. */
 export function learn(record: FlowRecord, ranMs: number, cost: number): void {
   record.ranMs += ranMs
   record.ranSquared += ranMs * ranMs

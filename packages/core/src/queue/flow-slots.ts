@@ -7,27 +7,26 @@ import { NOTHING, ROUNDING } from './slots.js'
 
 type Band = QueuedRequest['band']
 
-/** Part of the most that a flow is owed which lets it go before flows that are short. */
+/** Part of a flow's largest balance from which it goes before flows that are short. */
 const MUCH = 1 / 4
 
-/** The shares of a flow that has no need to share: all, and none that others would have to leave to it. */
+/** The shares of a flow that need not share: everything, and nothing that others would have to leave to it. */
 const NOT_SHARED = [Number.POSITIVE_INFINITY, 0] as const
 
-/** By weight, and by requests due. */
+/** By weight, and by entitled requests. */
 type Shares = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
 
 /**
- * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
- * that it is due, which are its weight over what they cost in the mean. For a flow of cheap requests needs more slots than one of
- * costly ones to have as much served. Shares are max-min: what a flow does not want of its own is shared by the others.
- * A flow may always run one request. A part of a slot is had over time: a flow may have one request more than its share
- * if it has not had more than its share so far; much less, if a flow waits that has fewer whole slots than both ways of
- * sharing give it.
- * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
- * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
- * count. Keeps a record per flow that runs or waits, and one for each of its bands, if there are several; O(1) per change,
- * amortised. Records begin with the first request that waits, and end when nothing runs or waits: until then nobody asks
- * what a flow has, unless `isCapped`.
+ * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the
+ * requests that it is entitled to, which are its weight over their mean cost. For a flow of cheap requests needs more
+ * slots than one of costly ones to have as much served. Shares are max-min: the unused part of a flow's share is
+ * divided among the others. A flow may always run one request. Fractions of a slot are granted over time: a flow may
+ * have one request more than its share if it has not had more than its share so far; much less, if a flow waits that
+ * has fewer whole slots than both ways of sharing give it. The units of the pool are shared in the same way, in whole
+ * requests, and a flow never has more of them than `perFlowUnits`. The flows of a band share the slots that other bands
+ * leave it: flows that wait elsewhere, possibly in vain, do not count. Keeps a record per flow that runs or waits, and
+ * one for each of its bands, if there are several; O(1) per change, amortised. Records begin with the first waiting
+ * request, and end when nothing runs or waits: before that the state of a flow is not needed, unless `isCapped`.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
@@ -37,28 +36,31 @@ export class FlowSlots {
   readonly #slots: Shares
   readonly #units: Shares
   readonly #slotsFor: (band: Band) => number
-  /** All requests on record are of this band; after that, each band has slots of its own as well. */
+  /** All recorded requests are of this band; after that, each band also has its own slots. */
   #onlyBand: Band | undefined = undefined
   #bands: Map<Band, FlowSlots> | undefined = undefined
-  /** What runs while nothing is on record. */
+  /** Running requests while there are no records. */
   readonly #unrecorded = new LinkedList<QueuedRequest>()
   #isRecorded: boolean
   #changes = 0
-  /** How often nobody waited, or one flow alone was left: then nobody owes anybody. */
+  /** Number of times that no flow waited, or only one flow was left: then all debts are forgiven. */
   #era = 0
-  /** The longest that a request ran, fading by one part in {@link MEMORY} of the time since; and when the last one ended. */
+  /**
+   * The longest duration of a request, decaying by one part in {@link MEMORY} of the time since; and the end of the
+   * last one.
+   */
   #longestMs = 0
   #endedMs = 0
   /** Flows that are short. */
   #short = 0
-  /** The best balance of those that are held back for their slots, since {@link look}. */
+  /** The best balance of the flows that are held back for their slots, since {@link look}. */
   #best = Number.NEGATIVE_INFINITY
   #waitingFlows = 0
   #waiting = 0
 
   /**
-   * `slotsFor` tells the slots that a band has or might have. `isCapped`: flows may have only so many slots, or units of the
-   * pool, even if nobody waits.
+   * `slotsFor` returns the slots that a band has or may have. `isCapped`: flows have a limit of slots, or units of the
+   * pool, even if none waits.
    */
   constructor(slotsFor: (band: Band) => number, isCapped: boolean, perFlowUnits: number | undefined, isOfBand = false) {
     this.#slotsFor = slotsFor
@@ -76,8 +78,8 @@ export class FlowSlots {
   }
 
   /**
-   * A request has arrived: what its flow weighs, and may have, counts from now on for all that wait and run. True if more
-   * of those that wait may start.
+   * A request has arrived: its flow's present weight and limit apply from now on to all its waiting and running
+   * requests. True if more of the waiting ones may start.
    */
   retell(request: QueuedRequest): boolean {
     if (!this.#isRecorded) return false
@@ -101,7 +103,7 @@ export class FlowSlots {
     ofBand?.waits(request)
   }
 
-  /** A request that waited never will start. */
+  /** A request that waited will never start. */
   waitsNoMore(request: QueuedRequest): void {
     const record = this.#find(request)!
     this.#add(record, request, -1)
@@ -111,7 +113,7 @@ export class FlowSlots {
     this.#close(request.flow, record)
   }
 
-  /** A request that waited starts: what its flow wants stays the same. */
+  /** A request that waited starts: its flow's demand stays the same. */
   startsLater(request: QueuedRequest, nowMs: number): void {
     const record = this.#find(request)!
     this.#balance(record, nowMs)
@@ -133,7 +135,7 @@ export class FlowSlots {
     ofBand?.startsAtOnce(request, nowMs)
   }
 
-  /** It ran for so long, and cost this; 0 if that is not known. */
+  /** It ran for `ranMs`, at this cost; 0 if unknown. */
   ends(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
     if (!this.#isRecorded) {
       this.#unrecorded.delete(request)
@@ -166,12 +168,12 @@ export class FlowSlots {
     return this.#isRecorded && this.#find(request)?.running.last === request
   }
 
-  /** Requests of a flow that wait. */
+  /** Number of waiting requests of a flow. */
   waiting(flow: string): number {
     return this.#flows.get(flow)?.waiting ?? 0
   }
 
-  /** Whether more than one flow waits in a band, so that one may be passed over for another. */
+  /** Whether more than one flow waits in a band, so that one may be skipped for another. */
   get isContested(): boolean {
     if (this.#bands === undefined) return this.#waitingFlows > 1
     for (const band of this.#bands.values()) if (band.isContested) return true
@@ -179,7 +181,7 @@ export class FlowSlots {
   }
 
   /**
-   * Whether the request is within what its flow may have, whoever waits; after `other` has started, if that is given. A
+   * Whether the request is within its flow's limits, regardless of other flows; after `other` has started, if given. A
    * flow may always run one request.
    */
   isAllowed(request: QueuedRequest, other?: QueuedRequest): boolean {
@@ -193,7 +195,7 @@ export class FlowSlots {
     return units === 0 || (record?.units ?? 0) + more.units + units <= this.#perFlowUnits + ROUNDING
   }
 
-  /** It is to be asked anew who is within its share. */
+  /** Restarts the search for flows within their shares. */
   look(): void {
     this.#best = Number.NEGATIVE_INFINITY
     if (this.#bands !== undefined) for (const band of this.#bands.values()) band.look()
@@ -201,8 +203,8 @@ export class FlowSlots {
 
   /**
    * Whether the request is within its flow's share of its band's slots and units, which counts while others wait. For a
-   * request that would take its flow above its share of the slots, the flow must owe nothing; if somebody is short of whole
-   * slots, it must be owed a quarter of {@link #mostBalance}, unless none of its requests has ended yet.
+   * request that would take its flow above its share of the slots, the flow must owe nothing; if a flow is short of
+   * whole slots, it must be owed a quarter of {@link #mostBalance}, unless none of its requests has ended yet.
    */
   isWithinShare(request: QueuedRequest, poolLimit: number, nowMs: number): boolean {
     const { width, units } = request
@@ -227,13 +229,16 @@ export class FlowSlots {
     )
   }
 
-  /** Where nobody is: whether its flow is the one, of those that are held back for their slots, that owes least. */
+  /** If none is: whether its flow owes least among those that are held back for their slots. */
   owesLeast(request: QueuedRequest): boolean {
     const slots = this.#bandOf(request) ?? this
     return slots.#find(request)!.balance >= slots.#best
   }
 
-  /** Who waits for the slots of a running request. Of a flow's requests, those that started last are over its share. */
+  /**
+   * The flows that wait for the slots of a running request. Of a flow's requests, those that started last are over its
+   * share.
+   */
   contest(request: QueuedRequest, limit: number): Contest {
     const record = this.#find(request)
     if (record === undefined || this.#waiting === record.waiting) return 'none'
@@ -246,7 +251,7 @@ export class FlowSlots {
     return width > share && width > request.width ? 'over-share' : 'others-wait'
   }
 
-  /** A request comes to those of a flow, or goes from them. */
+  /** Adds a request to those of a flow, or removes it. */
   #add(record: FlowRecord, { width, units, expected }: QueuedRequest, change: 1 | -1): void {
     record.requests += change
     record.costliest = Math.max(record.costliest, expected)
@@ -257,7 +262,7 @@ export class FlowSlots {
     this.#changes++
   }
 
-  /** Something of a flow has changed. */
+  /** A record of a flow has changed. */
   #note(record: FlowRecord): void {
     const { waiting, width, wantedWidth, requests, sure, most } = record
     const isShort = waiting > 0 && width + wantedWidth / requests <= Math.min(sure, most) + ROUNDING
@@ -266,13 +271,13 @@ export class FlowSlots {
   }
 
   /**
-   * Counts what a flow holds against its share, up to now: against the larger of its shares at the beginning and at the
-   * end, for what it held while nobody else asked for it is no debt. A flow that comes owes nothing, and is owed nothing.
+   * Charges a flow's slots against its share, up to now: against the larger of its shares at the beginning and at the
+   * end, because slots that no other flow asked for are no debt. A new flow owes nothing, and is owed nothing.
    */
   #balance(record: FlowRecord, nowMs: number, isTurn: boolean = false): void {
     if (this.#bands !== undefined) return
     let { share, sure } = record
-    // While several wait, shares are looked at with each turn.
+    // While several wait, shares are updated with each turn.
     if (isTurn || this.#waitingFlows < 2) {
       const isShared = this.#waiting > 0 && this.#flows.size > 1
       const [byWeight, byCost] = isShared
@@ -292,12 +297,12 @@ export class FlowSlots {
     record.sure = sure
   }
 
-  /** The most that a flow owes, or is owed: its share for as long as the longest request runs. */
+  /** The largest amount that a flow owes, or is owed: its share for the duration of the longest request. */
   #mostBalance(record: FlowRecord): number {
     return this.#shareOf(record) * this.#longestMs
   }
 
-  /** Its share, as far as it wants that. */
+  /** Its share, up to its demand. */
   #shareOf(record: FlowRecord): number {
     return Math.min(record.share, slotsOf(record))
   }
@@ -319,7 +324,7 @@ export class FlowSlots {
     this.#endedMs = nowMs
   }
 
-  /** From now on flows are on record, with what runs of them, as their last arrivals have them. */
+  /** From now on flows have records, with their running requests, by their last arrivals. */
   #record(last: QueuedRequest): void {
     this.#isRecorded = true
     for (let one = this.#unrecorded.first; one !== undefined; one = this.#unrecorded.first) {
@@ -376,7 +381,7 @@ export class FlowSlots {
     this.#onlyBand = undefined
   }
 
-  /** The slots of the request's band alone; `undefined` where these are. */
+  /** The slots of the request's band alone; `undefined` if these are. */
   #bandOf({ band }: QueuedRequest): FlowSlots | undefined {
     if (this.#bands === undefined) {
       this.#onlyBand ??= band

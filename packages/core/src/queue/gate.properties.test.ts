@@ -37,7 +37,7 @@ describe(`many requests through a gate, ${REQUESTS}`, () => {
         const controller = new AbortController()
         const { signal } = controller
         controllers.push(controller)
-        // Made for all, or only for those that wait.
+        // Created for all, or only for those that wait.
         const answer = gate.admit({
           flow: `flow-${Math.floor(random() ** 3 * 100)}`,
           signal: random() < 0.5 ? signal : () => signal,
@@ -63,7 +63,7 @@ describe(`many requests through a gate, ${REQUESTS}`, () => {
         // Timers are late every other time.
         else if (draw < 0.93) world.advance(random() * 5)
         else world.stall(random() * 5)
-        // Some things happen between an answer and its being heard.
+        // Some events happen between an answer and its reaction.
         if (random() < 0.7) await settled()
       }
       while (gate.snapshot().waiting > 0 || running.length > 0) {

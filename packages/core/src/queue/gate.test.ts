@@ -7,7 +7,7 @@ import { World } from '../testing/world.js'
 import type { RequestQueueOptions } from './options.js'
 import { RequestQueue } from './request-queue.js'
 
-/** A gate of FAIR and a waiting queue, and a count of what FAIR was told. */
+/** A gate of FAIR and a waiting queue, with a counter of reports to FAIR. */
 function gateOf(options: Partial<RequestQueueOptions> = {}, later?: Stage) {
   const world = new World()
   const seams = { clock: world.clock, after: world.after, random: seededRandom(3) }

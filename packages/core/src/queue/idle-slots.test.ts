@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { queueOf } from './fixtures/queue-of.js'
 
-/** While nothing waits, a queue keeps no record of flows: what runs then must count all the same, as soon as it matters. */
+/**
+ * While no request waits, a queue keeps no records of flows: running requests must count nevertheless, as soon as it
+ * matters.
+ */
 describe('requests that started before anything waited', () => {
   it('are named as what their flow holds', () => {
     const { ask, queue } = queueOf({ concurrency: 4 })

@@ -1,5 +1,5 @@
 /**
- * Requests that wait until they may run: the queue of a gate, how much may run at once, and fair turns by themselves.
+ * Requests that wait until they may run: the queue of a gate, its capacity, and fair turns alone.
  *
  * @module @fairlead/core/queue
  */

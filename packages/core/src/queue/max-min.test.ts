@@ -7,7 +7,7 @@ interface Member {
   due: number
 }
 
-/** The same by raising the level of the first that is full, then of the next, and so on. */
+/** The same by raising the level of the first full member, then of the next, and so on. */
 function filled(members: readonly Member[], amount: number): number {
   const byFullness = [...members].sort((a, b) => a.wants / a.due - b.wants / b.due)
   let rest = amount
@@ -77,7 +77,7 @@ it('many members are looked at a few times for each change, and what some do not
     shares.shareOf(heavy, 1_000, changes)
   }
   expect(asked).toBeLessThan(64 * 1_000)
-  // Of the last eighth of the changes it need not know.
+  // It need not know the last eighth of the changes.
   expect(shares.shareOf(heavy, 1_000, changes)).toBeGreaterThan(500)
   expect(shares.shareOf(heavy, 1_000, changes)).toBeLessThan(1.2 * 500)
 })

@@ -1,16 +1,16 @@
-/** Part of the members that may have changed before a level is worked out anew. */
+/** Part of the members that may have changed before the level is recomputed. */
 const STALE = 1 / 8
-/** Passes over the members at a time, at most. */
+/** Most passes over the members at a time. */
 const PASSES = 8
 
 /**
- * Max-min shares of an amount, by water-filling: each member is due its part, none gets more than it wants, and what one
- * does not want is shared by the others, as they are due.
+ * Max-min shares of an amount, by water-filling: each member is entitled to its part, none gets more than it wants, and
+ * unused amounts are divided among the others by their entitlements.
  *
- * It keeps the level, which is what a member is given per unit that it is due. Members that want less than the level gives
- * them are full; the level that shares the rest among the others is never too high, whoever was taken for full, and so it
- * rises from pass to pass until it is right. Of up to eight members it is right at each change. Of more it may be as old as
- * changes to an eighth of them, so that a change costs O(1) on average.
+ * It keeps the level, the amount that a member gets per unit of entitlement. Members that want less than the level
+ * gives them are full; the level that divides the rest among the others is never too high, for any set that was taken
+ * for full, and so it rises from pass to pass until it is right. For up to eight members it is right at each change.
+ * For more it may be outdated by changes to an eighth of them, so that a change costs O(1) on average.
  */
 export class MaxMin<M> {
   readonly #members: ReadonlyMap<string, M>
@@ -18,7 +18,7 @@ export class MaxMin<M> {
   readonly #due: (member: M) => number
   #level = 0
   #amount = 0
-  /** The changes that there had been when the level was worked out. */
+  /** Number of changes at the last computation of the level. */
   #changes = Number.NEGATIVE_INFINITY
 
   constructor(members: ReadonlyMap<string, M>, wants: (member: M) => number, due: (member: M) => number) {
@@ -28,8 +28,8 @@ export class MaxMin<M> {
   }
 
   /**
-   * The share of a member, where there is this much, and members have come, gone or changed so often. More than it wants if
-   * all can have what they want.
+   * The share of a member of this amount, after this number of arrivals, departures and changes of members. More than
+   * it wants if all wants can be met.
    */
   shareOf(member: M, amount: number, changes: number): number {
     const stale = STALE * this.#members.size

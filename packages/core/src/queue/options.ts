@@ -31,9 +31,9 @@ export interface BandOptions {
    */
   minShare?: number
   /**
-   * Part of the slots that this band is due: while it waits and has fewer, it comes before all bands that have their
-   * shares, and among those that have not, the highest first. From 0 to 1, and at most 1 for all bands together. A band
-   * with a share is due one request at least. With a pool, the same part of its units. @default 0
+   * Part of the slots that this band is entitled to: while it waits and has fewer, it comes before all bands that have
+   * their shares, and among those that have not, the highest first. From 0 to 1, and at most 1 for all bands together.
+   * A band with a share is entitled to at least one request. With a pool, the same part of its units. @default 0
    */
   share?: number
   /**
@@ -41,32 +41,34 @@ export interface BandOptions {
    * requests ends; with 0 its slots are always free for it. @default 1
    */
   lendable?: number
-  /** Part of the slots that it has at most, with what it borrows: above 0, at least `share`, up to 1. @default 1 */
+  /** Largest part of the slots, including borrowed ones: above 0, at least `share`, up to 1. @default 1 */
   most?: number
 }
 
-/** What requests take beside slots: tokens of a KV cache, bytes of memory. */
+/** A second resource beside slots: tokens of a KV cache, bytes of memory. */
 export interface PoolOptions {
-  /** Units there are: a whole number of at least 1, or a capacity, `fixed(n)` to resize it. Not closed with the queue. */
+  /**
+   * Number of units: a whole number of at least 1, or a capacity, `fixed(n)` to resize it. Not closed with the queue.
+   */
   size: number | Capacity
-  /** Units that a request takes while it runs: at least 0, up to the size. More is refused as `too-wide`. */
+  /** Units that a request takes while it runs: at least 0, up to the size. A larger need is refused as `too-wide`. */
   unitsOf: (passage: Passage) => number
-  /** Units that one flow may have at most, above 0; one request may take more. @default Infinity */
+  /** Most units of one flow, above 0; one request may take more. @default Infinity */
   perFlow?: number
 }
 
 /**
- * How a request queue is made up. The options of its fair queue go here too; with several bands, each has a fair queue
- * of its own, so `maxWaiting` and `perFlowLimit` hold for each band.
+ * Options of a request queue. The options of its fair queue go here too; with several bands, each has its own fair
+ * queue, so `maxWaiting` and `perFlowLimit` apply to each band.
  */
 export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
-  /** How much may run at once: a number of slots, or a capacity that learns or leases them. Not closed with the queue. */
+  /** Capacity: a number of slots, or a capacity that learns or leases them. Not closed with the queue. */
   concurrency: number | Capacity
   /** Longest that a request may wait, in milliseconds, above 0. @default 2000 */
   maxWaitMs?: number
   /**
    * Milliseconds from now until the request's answer becomes worthless; `undefined` for never. The request then waits
-   * only as long as the time that requests of its class take is left. @default never
+   * only while the usual duration of its class still fits. @default never
    */
   deadlineMsOf?: (passage: Passage) => number | undefined
   /** Name of a class of requests that take about equally long: a route, a plan. Up to 1000. @default one class for all */
@@ -74,8 +76,8 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   /** Slots that a request takes while it runs: above 0, up to the capacity. @default 1 */
   width?: number | ((passage: Passage) => number)
   /**
-   * Something that requests take beside slots. A request starts when it has its slots and its units. While several flows
-   * wait, none gets more than its share of either. @default nothing
+   * A second resource beside slots. A request starts when it has its slots and its units. While several flows wait,
+   * none gets more than its share of either. @default none
    */
   pool?: PoolOptions
   /**
@@ -100,9 +102,9 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
   perturbEveryMs?: number
   /**
-   * Slots that one flow may have at most, even if more are free: at least 1; of all flows, or of each, asked at each of
-   * its arrivals. Without it a flow may have all slots while no other flow waits; while others wait, none gets more than
-   * its share by weight. @default Infinity
+   * Most slots of one flow, even if more are free: at least 1; for all flows, or a function of the flow that is called
+   * at each of its arrivals. Without it a flow may have all slots while no other flow waits; while others wait, none
+   * gets more than its share by weight. @default Infinity
    */
   perFlowConcurrency?: number | ((flow: string) => number)
   /**
@@ -112,11 +114,11 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   onError?: 'admit' | 'refuse'
 }
 
-/** {@link QueueOptions}, with clock, timer and chance. In a gate, those must be the gate's. */
+/** {@link QueueOptions}, with clock, timer and random source. In a gate, those must be the gate's. */
 export interface RequestQueueOptions extends QueueOptions {
   /** Milliseconds since some fixed point. @default performance.now */
   clock?: Clock
-  /** Where keys of SFQ come from: keep it secret. @default the platform's cryptographic generator */
+  /** Source of SFQ's keys: keep it secret. @default the platform's cryptographic generator */
   random?: Random
   /** The timer that ends waiting; must not keep the process alive. @default the platform's */
   after?: After
@@ -159,24 +161,24 @@ export const QUEUE_OPTIONS: readonly string[] = [...new Set([...OWN_OPTIONS, ...
   (name) => !SEAMS.includes(name),
 )
 
-/** {@link BandOptions} that were checked. `kept` is the part of the slots that a band does not lend. */
+/** Checked {@link BandOptions}. `kept` is the part of the slots that a band does not lend. */
 export interface BandSettings extends Readonly<Required<Omit<BandOptions, 'lendable'>>> {
   readonly kept: number
 }
 
-/** {@link PoolOptions} that were checked. */
+/** Checked {@link PoolOptions}. */
 export interface PoolSettings extends Required<PoolOptions> {
   readonly size: Capacity
 }
 
-/** Options that were checked, with every default in its place. */
+/** Checked options, with every default in its place. */
 export interface QueueSettings
   extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'pool' | 'bands' | 'random'> {
   readonly capacity: Capacity
   readonly pool: PoolSettings | undefined
   /** At least one. */
   readonly bands: readonly BandSettings[]
-  /** False where there is nothing to perturb. */
+  /** False if there is nothing to perturb. */
   readonly perturbs: boolean
   /** For each band's fair queue, which checks them. */
   readonly fairQueue: FairQueueOptions
@@ -266,7 +268,10 @@ function poolFrom(pool: PoolOptions): PoolSettings {
   return { size: capacityFrom('pool.size', size, 'units'), unitsOf, perFlow }
 }
 
-/** Slots that a request takes. This and the next six throw what the option's function throws, or what is wrong. */
+/**
+ * Slots that a request takes. This and the next six throw the error of the option's function, or an error about its
+ * value.
+ */
 export function widthOf({ width }: QueueSettings, passage: Passage): number {
   if (typeof width === 'number') return width
   const given = width(passage)
@@ -310,7 +315,7 @@ export function flowWeight({ fairQueue: { weightOf } }: QueueSettings, flow: str
   return weightOf === undefined ? 1 : weightInSteps(weightOf, flow)
 }
 
-/** Slots that a flow may have at most. */
+/** Most slots of a flow. */
 export function mostSlots({ perFlowConcurrency: most }: QueueSettings, flow: string): number {
   if (typeof most === 'number') return most
   const given = most(flow)
@@ -318,7 +323,7 @@ export function mostSlots({ perFlowConcurrency: most }: QueueSettings, flow: str
   return given
 }
 
-/** Whether a flow may have only so many slots, or units of the pool, even if nobody waits. */
+/** Whether flows have a limit of slots, or units of the pool, even if none waits. */
 export function isCapped({ perFlowConcurrency: most, pool }: QueueSettings): boolean {
   return most !== Number.POSITIVE_INFINITY || (pool !== undefined && pool.perFlow < Number.POSITIVE_INFINITY)
 }
@@ -327,31 +332,31 @@ function requireMost(name: string, most: unknown): void {
   if (most !== Number.POSITIVE_INFINITY) requireNumber(name, most, 1)
 }
 
-/** Checks for slots that a request may take. */
+/** Checks slots of a request. */
 export function requireWidth(name: string, width: unknown): void {
   requireAbove(name, width, 0)
 }
 
-/** Checks for units of a pool that a request may take. */
+/** Checks units of the pool of a request. */
 export function requireUnits(name: string, units: unknown): void {
   requireNumber(name, units, 0)
 }
 
-/** Checks for milliseconds to a deadline: any number, even infinite, or below zero for one that has passed. */
+/** Checks milliseconds to a deadline: any number, even infinite, or below zero for a deadline that has passed. */
 export function requireDeadline(name: string, value: unknown): void {
   if (typeof value === 'number' && !Number.isNaN(value)) return
   requireNumber(name, value, Number.NEGATIVE_INFINITY)
 }
 
-/** The band of a priority from -2 to 2, where there are this many bands. */
+/** The band of a priority from -2 to 2, for this number of bands. */
 function bandOfPriority(priority: number, bands: number): number {
   return Math.floor(((2 - priority) * bands) / 5)
 }
 
 /**
- * The options of a queue, with functions that never throw. Errors and bad answers are told to `failed`, and the request
- * then has weight 1, one slot and no more for its flow, a slot's part of the pool, the band of its priority, no deadline and no class: an option
- * that fails for a request must not lift the limit.
+ * The options of a queue, with functions that never throw. Errors and invalid values are reported to `failed`, and the
+ * request then has weight 1, one slot and no more for its flow, a slot's part of the pool, the band of its priority, no
+ * deadline and no class: an option that fails for a request must not lift the limit.
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
   const { weightOf, width, pool, perFlowConcurrency, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
@@ -409,7 +414,7 @@ function limitOf(capacity: number | Capacity): number {
   return typeof capacity === 'number' ? capacity : capacity.limit
 }
 
-/** The same function, which gives `otherwise` instead of throwing, or of an answer that `check` does not accept. */
+/** The same function, which returns `otherwise` if it throws, or if `check` rejects its value. */
 function guarded<In, Out>(
   of: (input: In) => Out,
   check: (answer: Out, input: In) => unknown,

@@ -6,7 +6,7 @@ import { queueOf, settled } from './fixtures/queue-of.js'
 import type { PoolOptions } from './options.js'
 import { requestQueue } from './stage.js'
 
-/** A pool of 100 units; a request says itself what it takes. */
+/** A pool of 100 units; a request states its own units. */
 const pool = (more: Partial<PoolOptions> = {}): PoolOptions => ({ size: 100, unitsOf: () => 0, ...more })
 
 describe('a pool beside slots', () => {

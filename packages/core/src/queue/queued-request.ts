@@ -20,26 +20,27 @@ import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from 
 import type { Need } from './slots.js'
 
 /**
- * Why a queue refuses.
+ * Reasons of a queue's refusals.
  *
  * For lack of capacity, which teaches FAIR (`shortage: true`):
- * - `flow-full`: its flow has as many waiting requests as it may;
- * - `queue-full`: its band has as many waiting requests as it may;
- * - `would-wait-too-long`: at the rate at which the queue drains, its turn would not come in time;
- * - `expired`: it waited for as long as it could;
- * - `evicted`: it waited, and its place went to a flow that had less waiting.
+ * - `flow-full`: its flow is at its limit of waiting requests;
+ * - `queue-full`: its band is at its limit of waiting requests;
+ * - `would-wait-too-long`: at the queue's drain rate, its turn would not come in time;
+ * - `expired`: it waited for its longest time;
+ * - `evicted`: it waited, and its place went to a flow with less waiting.
  *
  * For other reasons, which teach nothing (`shortage: false`):
  * - `deadline`: on arrival its deadline had passed, or would have passed before it could wait and run. It took nothing
  *   from other requests, and its client may have asked for the impossible; a request that waited and then ran out of
  *   time is `expired`, because more capacity would have saved it;
- * - `too-wide`: it needs more slots, or units of the pool, than there can ever be, so `retryAfterMs` is infinite: it need not come back;
+ * - `too-wide`: it needs more slots, or units of the pool, than there can ever be, so `retryAfterMs` is infinite: a
+ *   retry is pointless;
  * - `gone`: its signal fired;
  * - `closed`: the queue was closed.
  */
 export type QueueReason = keyof typeof SHORTAGE
 
-/** Whether a refusal for this reason means that there was not enough capacity. */
+/** Whether a refusal for this reason means a lack of capacity. */
 export const SHORTAGE = {
   'flow-full': true,
   'queue-full': true,
@@ -52,11 +53,11 @@ export const SHORTAGE = {
   closed: false,
 } as const
 
-/** A request, where the queue is used without a gate. What is missing, the queue's options decide. */
+/** A request to a queue without a gate. The queue's options decide missing properties. */
 export interface QueueRequest {
-  /** What we are fair between: a name, not empty, or a path of up to four: `['account', 'key']`. */
+  /** The unit of fairness: a name, not empty, or a path of up to four: `['account', 'key']`. */
   flow: Flow
-  /** What it is expected to cost its flow, from 1e-9 to 1e12, in units of your choice. @default its width */
+  /** Its expected cost, from 1e-9 to 1e12, in units of your choice. @default its width */
   cost?: number
   /** Slots that it takes while it runs, above 0. */
   width?: number
@@ -86,7 +87,7 @@ const FIELDS: readonly (keyof QueueRequest)[] = [
   'signal',
 ]
 
-/** The request as a gate would pass it on. Throws a `RangeError` or `TypeError` that names what is wrong with it. */
+/** The request in a gate's form. Throws a `RangeError` or `TypeError` that names the invalid property. */
 export function passageOf(request: QueueRequest, settings: QueueSettings, nowMs: number): Passage {
   requireOptions('request', request, FIELDS)
   const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
@@ -115,42 +116,42 @@ export function passageOf(request: QueueRequest, settings: QueueSettings, nowMs:
   }
 }
 
-/** A request that runs, where the queue is used without a gate. */
+/** A running request of a queue without a gate. */
 export interface QueuePermit {
   readonly admitted: true
   readonly flow: string
-  /** How long it waited, in milliseconds. */
+  /** Its waiting time, in milliseconds. */
   readonly waitedMs: number
-  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`, or sum. */
+  /** Reports further use while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`, or sum. */
   charge(delta: number): void
   /**
-   * Says how the request ended and what it really cost. Exactly one call counts; later ones do nothing. Throws on an
+   * Reports the request's outcome and its actual cost. Exactly one call counts; later ones do nothing. Throws on an
    * unknown outcome or a bad cost, and then it did not count.
    */
   finish(outcome?: Outcome, settlement?: Settlement): void
 }
 
-/** The queue's side of a request: it hears what becomes of it. */
+/** The queue's side of a request: receives its events. */
 export interface RequestHost {
   /** The signal of a request that may be waiting fired. */
   aborted(request: QueuedRequest): void
   /** A running request has cost this so far. */
   charged(request: QueuedRequest, costSoFar: number): void
-  /** A running request has ended; called once. `isNamed`: somebody has said what it cost. */
+  /** A running request has ended; called once. `isNamed`: a caller has named its cost. */
   finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number, isNamed: boolean): void
-  /** A request that started did not run after all; called once, instead. */
+  /** A request that started did not run after all; called once, instead of `finished`. */
   undone(request: QueuedRequest, nowMs: number): void
-  /** Who waits for the slots of a running request. */
+  /** The flows that wait for the slots of a running request. */
   contest(request: QueuedRequest): Contest
 }
 
-/** What a request takes, and what its flow may have, as the options had it at its arrival. */
+/** Needs of a request and limits of its flow, from the options at its arrival. */
 export interface Terms extends Need {
   readonly cost: number
   readonly band: Band<QueuedRequest>
   /** The class under which its duration is remembered. */
   readonly className: string
-  /** Its flow's weight, and the slots that its flow may have at most. */
+  /** Its flow's weight, and most slots. */
   readonly weight: number
   readonly most: number
 }
@@ -162,7 +163,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   readonly flow: string
   readonly path: Flow
   readonly cost: number
-  /** What it was expected to cost at its arrival. */
+  /** Its expected cost at its arrival. */
   readonly expected: number
   readonly width: number
   readonly units: number
@@ -177,9 +178,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   previous: QueuedRequest | undefined = undefined
   state: 'new' | 'waiting' | 'running' | 'done' = 'new'
   startedMs = 0
-  /** What it has cost so far, if that is told while it runs; what it declared, at least. */
+  /** Its cost so far, if that is reported while it runs; at least its declared cost. */
   costSoFar: number
-  /** What passed it, while it was too wide for what its band may have. */
+  /** Width that has passed it, while it was too wide for its band's limit. */
   passedWidth = 0
   passedUnits = 0
   /** Its flow's record, written by `FlowSlots` alone. */

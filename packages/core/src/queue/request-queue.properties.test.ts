@@ -36,13 +36,13 @@ const REASONS = [
   'closed',
 ]
 
-/** A queue under random operations, with a naive record of everything that it was asked. */
+/** A queue under random operations, with a naive record of all requests. */
 class Trial {
   readonly world = new World()
   readonly queue: RequestQueue
   readonly all: Asked[] = []
   readonly controllers: AbortController[] = []
-  /** In the order in which they started. */
+  /** In the order of their starts. */
   readonly started: Asked[] = []
 
   constructor(options: Partial<RequestQueueOptions>) {
@@ -100,7 +100,7 @@ class Trial {
     return controller
   }
 
-  /** What must hold at any time once answers have been heard. */
+  /** Invariants at any time once answers have been received. */
   check(): void {
     const { came, exempted, startedAtOnce, startedLater, refused, waiting, running, ...rest } = this.queue.snapshot()
     const { capacity, pool, bands, capacityErrors } = rest
@@ -116,7 +116,7 @@ class Trial {
     expect(capacityErrors).toBe(0)
   }
 
-  /** What must hold when everything has ended. */
+  /** Invariants after all have ended. */
   checkEnd(): void {
     this.check()
     for (const { answers } of this.all) expect(answers).toBe(1)
@@ -186,7 +186,7 @@ async function empty(trial: Trial): Promise<void> {
 describe('one flow, in order of arrival', () => {
   const CAPACITY = 4
 
-  /** Widths of those that came after `asked` and run or ran before it. */
+  /** Widths of the requests that came after `asked` and started before it. */
   const passed = (trial: Trial, asked: Asked): number =>
     trial.started.reduce((sum, { order, width }) => (order > asked.order ? sum + width : sum), 0)
 
@@ -220,7 +220,7 @@ describe('one flow, in order of arrival', () => {
 
 /** A request takes three units for each slot; one of width 4 is too wide. */
 const POOL: PoolOptions = { size: 11, unitsOf: ({ cost }) => 3 * cost }
-/** A third of the requests take nothing of it. */
+/** A third of the requests take no units. */
 const MANY: PoolOptions = { size: 1_000, unitsOf: ({ nowMs }) => (Math.floor(nowMs) % 3) * 90 }
 const byName = ({ flow }: Passage): number => flow.charCodeAt(0) % 3
 

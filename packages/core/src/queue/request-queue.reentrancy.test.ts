@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type Capacity, fixed } from '../capacity/index.js'
 import { queueOf, settled } from './fixtures/queue-of.js'
 
-/** A fixed capacity that calls `before` when it is asked for slots, and `after` when it has given some. */
+/** A fixed capacity that calls `before` when it is asked for slots, and `after` when it has granted some. */
 function capacityOf(slots: number, hooks: { before?: () => void; after?: () => void }): Capacity {
   const real = fixed(slots)
   return {
@@ -145,7 +145,7 @@ describe('a weightOf that calls back', () => {
     }
     const { queue, ask, world, end, reason, started } = queueOf({ weightOf, maxWaiting: 4, perFlowLimit: 20 })
     const { signal } = new AbortController()
-    // So that it knows its rate, and asks what share the evicted have.
+    // So that it knows its rate, and computes the share of the evicted.
     ask('x')
     for (let i = 0; i < 12; i++) {
       ask(`y${i}`)
@@ -293,7 +293,7 @@ describe('a capacity that fails', () => {
     const { queue, ask, permit, started } = queueOf({ concurrency: capacity })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     throws = true
-    // Whoever is told first changes with each time.
+    // The first listener rotates.
     for (const name of ['x', 'a1', 'a2']) {
       try {
         permit(name).finish()

@@ -71,7 +71,7 @@ describe('starting', () => {
     for (const name of ['x', 'a1']) await end(name)
     for (const name of ['b1', 'b2']) ask(name)
     for (const name of ['a2', 'b1', 'b2']) await end(name)
-    // The turn of the first flow was over with its second request, so it comes after one that came meanwhile.
+    // The turn of the first flow was over with its second request, so it comes after one that arrived meanwhile.
     expect(started).toEqual(['x', 'a1', 'a2', 'b1', 'b2', 'a3'])
   })
 
@@ -83,7 +83,7 @@ describe('starting', () => {
     permit('a1').finish('success', { cost: 3 })
     await settled()
     for (let i = 2; i < 5; i++) await end(started[i]!)
-    // Two more than it was charged: two turns that it does not get.
+    // Two more than its charge: two turns that it does not get.
     expect(started).toEqual(['x', 'a1', 'b1', 'b2', 'b3', 'a2'])
   })
 })
@@ -241,7 +241,7 @@ describe('time', () => {
     expect(taken.length).toBeGreaterThanOrEqual(7)
     expect(taken.length).toBeLessThanOrEqual(10)
     expect(refusalOf(ask('c99'))).toMatchObject({ reason: 'would-wait-too-long', shortage: true })
-    // A flow with few requests waiting is let in, however much they cost.
+    // A flow with few waiting requests is admitted, regardless of their cost.
     expect(ask('d1', { cost: 50 })).toBeUndefined()
     expect(ask('d2')).toBeUndefined()
   })
@@ -374,7 +374,7 @@ describe('width', () => {
     for (const name of ['x', 'y']) ask(name, { width: 4 })
     ask('a0', { width: 8, cost: 32, signal: controller.signal })
     for (let i = 1; i <= 30; i++) for (const flow of ['a', 'b']) ask(`${flow}${i}`, { width: 4, cost: 1 })
-    // Turns of a go into the cost of its wide request, while b is served what slots it may have.
+    // Turns of a go into the cost of its wide request, while b is served all the slots that it may have.
     let ended = 0
     while (queue.snapshot().passing === undefined) await end(started[ended++]!)
     const before = started.length
@@ -491,7 +491,7 @@ describe('Retry-After', () => {
     for (let i = 0; i < 30; i++) {
       busy.world.advance(500)
       await busy.end(busy.started[i]!)
-      // One for the one that started.
+      // One for the request that started.
       busy.ask(`${busy.started[i + 1]![0]}${asked++}`)
     }
     return busy

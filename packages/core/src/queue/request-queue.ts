@@ -34,33 +34,33 @@ import type { RequestQueueSnapshot } from './snapshot.js'
 import { WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
-/** Waiting requests of a flow, and part of its waiting time that its next one may need: beyond both, that is refused. */
+/** A request beyond both is refused: this many waiting requests of its flow, and this part of its waiting time. */
 const LONG_BACKLOG = 4
 const TOO_LONG = 0.8
 
-/** What a caller without a gate may say of a request. */
+/** Properties that a caller without a gate may state for a request. */
 type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'deadlineMs'>>>
 
 const NOTHING_SAID: Said = {}
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 
 /**
- * Lets requests wait for capacity, and lets them out in fair turns.
+ * Lets requests wait for capacity, and starts them in fair turns.
  *
- * A request starts at once if slots are free and none waits before it; otherwise it takes its place in the fair queue of
- * its band. It leaves exactly once: it starts; its time is up, and however late timers are it never starts after that; its
- * signal fires; it is evicted for a flow with less waiting; or the queue closes. Then nothing of it is kept.
+ * A request starts at once if slots are free and none waits before it; otherwise it takes its place in the fair queue
+ * of its band. It leaves exactly once: it starts; its time is up, after which it never starts even if timers are late;
+ * its signal fires; it is evicted for a flow with less waiting; or the queue closes. Then nothing of it is kept.
  *
- * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that can
+ * - Time: `maxWaitMs`, or less if a deadline leaves less after the usual duration of such requests. A request that can
  *   start at once is refused for its deadline only if that has passed; otherwise one slow period would have every
  *   request refused, and the estimate of durations could never recover.
  * - Width: at its turn a request may be too wide for the free slots; see `Backfill`.
  * - Bands: see `Bands`. Exempt requests neither wait nor take slots.
  *
  * A stage of a gate, and useful alone by {@link RequestQueue.enter}. It has one timer, while a request waits, and no
- * background work. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in proportion to
- * the waiting requests and to the flows whose refused clients are to come back within the minute, up to ten thousand
- * per band. Reasons for refusals are listed at {@link QueueReason}.
+ * background work. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in proportion
+ * to the waiting requests and to the flows with refused clients that are to come back within the minute, up to ten
+ * thousand per band. Reasons for refusals are listed at {@link QueueReason}.
  */
 export class RequestQueue implements Stage {
   readonly name: 'queue' = NAME
@@ -82,7 +82,7 @@ export class RequestQueue implements Stage {
   #startedAtOnce = 0
   #startedLater = 0
   #dispatching = false
-  /** A request waits although slots are free, because its flow or band has as many as it may. */
+  /** A request waits although slots are free, because its flow or band is at its limit. */
   #capped = false
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. Starts no timer. */
@@ -113,15 +113,16 @@ export class RequestQueue implements Stage {
     }
   }
 
-  /** The gate's question. Takes the time from `passage`, and answers at once unless the request has to wait. */
+  /** Called by the gate. Takes the time from `passage`, and answers synchronously unless the request has to wait. */
   admit(passage: Passage): Verdict | Promise<Verdict> {
     const cost = Math.min(MOST_COST, Math.max(LEAST_COST, passage.cost))
     return this.#admit(passage, cost, NOTHING_SAID)
   }
 
   /**
-   * The same without a gate: a permit, or a refusal, or the promise of one, which never rejects. Keeps nothing of it and
-   * throws what the options' functions throw, or a `RangeError` or `TypeError` that names what is wrong with `request`.
+   * The same without a gate: a permit, or a refusal, or the promise of one, which never rejects. Throws the error of an
+   * option's function, or a `RangeError` or `TypeError` that names the invalid property of `request`, and then keeps
+   * nothing of it.
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
     const passage = passageOf(request, this.#settings, this.#clock())
@@ -159,8 +160,8 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * What a flow has waiting, what that is expected to cost, what runs, and its part of the service if it waits: 0 to 1,
-   * in its best band.
+   * State of a flow: number and expected cost of its waiting requests, its running requests, and its part of the
+   * service if it waits: 0 to 1, in its best band.
    */
   explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
     const standings = this.#settings.bands.map((_, index) => this.#list.band(index).queue.standing(flow))
@@ -175,14 +176,18 @@ export class RequestQueue implements Stage {
     this.#resume(nowMs)
   }
 
-  /** Refuses waiting and new requests, with reason `closed`. Running ones may still finish. Closing twice is no error. */
+  /**
+   * Refuses waiting and new requests, with reason `closed`. Running ones may still finish. A second call does nothing.
+   */
   close(): void {
     if (this.#list.closed) return
     this.#list.close(this.#clock())
     this.#stopListening()
   }
 
-  /** Asks the options' functions what is not said. Throws what they or the capacity throws, and then keeps nothing. */
+  /**
+   * The options' functions provide missing properties. Throws their errors or the capacity's, and then keeps nothing.
+   */
   #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
     const { flow, nowMs } = passage
     const settings = this.#settings
@@ -217,11 +222,11 @@ export class RequestQueue implements Stage {
     }
   }
 
-  /** Throws what the capacity throws. */
+  /** Throws the capacity's error. */
   #startAtOnce(request: QueuedRequest, nowMs: number): boolean {
     if (!this.#list.mayStart(request)) return false
     if (!this.#list.mayRun(request)) {
-      // The capacity was not asked, so it will not tell.
+      // The capacity was not asked, so it will not notify.
       this.#capped = true
       return false
     }
@@ -233,7 +238,7 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /** Lets a request wait, unless there is no point. */
+  /** Lets a request wait, unless that is hopeless. */
   #wait(request: QueuedRequest, { signal }: Passage, deadlineMs: number): Verdict | Promise<Verdict> {
     const nowMs = request.arrivedMs
     const expectedMs = deadlineMs === Number.POSITIVE_INFINITY ? 0 : this.#durations.expected(request.className)
@@ -272,7 +277,7 @@ export class RequestQueue implements Stage {
     return this.#refuse('flow-full', band.retryMs(request, standing, 0, nowMs), detail)
   }
 
-  /** Hears what becomes of the requests. */
+  /** Receives the events of the requests. */
   readonly #host: RequestHost = {
     aborted: (request) => {
       if (request.state !== 'waiting') return
@@ -296,7 +301,7 @@ export class RequestQueue implements Stage {
 
   #finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number, isNamed: boolean): void {
     const durationMs = Math.max(0, nowMs - request.startedMs)
-    // A request that failed, and of which nobody says what it cost, tells nothing of others.
+    // A failed request without a named cost is no evidence about others.
     const teaches = outcome === 'success' || isNamed
     if (cost > request.cost && this.#slots.isLatest(request)) this.#list.owes(request, Math.min(MOST_COST, cost))
     this.#ended(request, durationMs, teaches ? cost : 0, nowMs)
@@ -318,13 +323,13 @@ export class RequestQueue implements Stage {
     this.#slots.ends(request, ranMs, Math.min(MOST_COST, cost), nowMs)
   }
 
-  /** The capacity has told its listeners already, unless it was not able to. */
+  /** The capacity has notified its listeners already, unless it failed. */
   #slotsCameBack(nowMs: number): void {
     if (this.#supply.mustRetry || this.#capped) this.#dispatch(nowMs)
     this.#list.tidy()
   }
 
-  /** The capacity has more, maybe because of another queue. */
+  /** The capacity has more, possibly because of another queue. */
   #slotsCameFree(): void {
     if (this.#list.size === 0 || this.#supply.isTaking) return
     this.#dispatch(this.#clock())
@@ -340,8 +345,8 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * Starts all waiting requests that may start. Afterwards the capacity has said no, and tells when it is worth asking
-   * again; or it failed, and is asked again at the next call of any kind.
+   * Starts all waiting requests that may start. Afterwards the capacity has refused, and notifies when it is worth
+   * asking again; or it failed, and is asked again at the next call of any kind.
    */
   #dispatch(nowMs: number): void {
     if (this.#dispatching || this.#list.size === 0) return
@@ -356,7 +361,7 @@ export class RequestQueue implements Stage {
     }
   }
 
-  /** Starts one request, or lets one that does not fit be passed; false if nothing more can be done. */
+  /** Starts one request, or lets one that does not fit be passed; false if no further step is possible. */
   #startNext(nowMs: number): boolean {
     const passed = this.#list.passed(nowMs)
     if (passed !== undefined && this.#outgrown(passed, nowMs)) return true
@@ -366,7 +371,7 @@ export class RequestQueue implements Stage {
       } else this.#mayTellNothing(nowMs)
     }
     if (this.#supply.mustRetry || (passed === undefined && this.#isFull(nowMs))) return false
-    // Of a flow within its share, if one waits; never of a flow or a band that has all it may have.
+    // Of a flow within its share, if one waits; never of a flow or a band at its limit.
     const head = this.#list.next(nowMs)
     if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
     if (head === undefined) return false
@@ -384,26 +389,29 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * Whether no slot is free. Asks for one all the same, so that the capacity tells when one is; but not whose turn it is:
-   * that shows then, when others may have come.
+   * Whether no slot is free. Requests one nevertheless, so that the capacity notifies when one is; but does not choose
+   * a flow yet, because others may have arrived by then.
    */
   #isFull(nowMs: number): boolean {
     const { first } = this.#list
     if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
-    // Of more than its maximum, which may have fallen, a capacity need not tell.
+    // A capacity need not notify about more than its maximum, which may have fallen.
     const need = { width: Math.min(first.width, this.#supply.maximum), units: 0 }
     if (!this.#supply.take(need, nowMs)) return true
     this.#supply.giveBack(need, nowMs)
     return false
   }
 
-  /** What waits is held back by parts of the capacity, which was not asked, and will not tell when it has more. */
+  /**
+   * The waiting requests are held back by shares of the capacity, which was not asked, and will not notify when it has
+   * more.
+   */
   #mayTellNothing(nowMs: number): void {
     this.#capped = this.#list.size > 0
     if (this.#capped) this.#supply.listen(nowMs)
   }
 
-  /** Refuses a request that can never start any more, because the capacity or the pool has become too small. */
+  /** Refuses a request that can never start, because the capacity or the pool has become too small. */
   #outgrown(request: QueuedRequest, nowMs: number): boolean {
     const tooWide = this.#supply.tooWide(request)
     if (tooWide === undefined) return false
@@ -411,7 +419,10 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /** Starts a waiting request, if it can. Also true if one came or left meanwhile: then it may be another's turn. */
+  /**
+   * Starts a waiting request, if possible. Also true if a request arrived or left meanwhile: then it may be another's
+   * turn.
+   */
   #startWaiting(request: QueuedRequest, nowMs: number): boolean {
     const { changes } = this.#list
     const taken = this.#supply.take(request, nowMs)

@@ -8,7 +8,7 @@ interface Trial {
   readonly costs?: Readonly<Record<string, number>>
 }
 
-/** Flows A, B and C always wait, and all requests run equally long: each one's part of the cost that is served. */
+/** Flows A, B and C always wait, and all requests have the same duration: each one's part of the served cost. */
 async function shares({ slots, weights = {}, costs = {} }: Trial): Promise<Record<string, number>> {
   const flows = ['A', 'B', 'C']
   const weightOf = (flow: string): number => weights[flow] ?? 1

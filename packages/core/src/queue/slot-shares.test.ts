@@ -3,16 +3,16 @@ import { seededRandom } from '../testing/seeded-random.js'
 import { queueOf, settled } from './fixtures/queue-of.js'
 import type { QueueOptions } from './index.js'
 
-/** A flow that always has so many requests in the queue, which run for so long. */
+/** A flow that keeps `many` requests in the queue, with a duration of `ms`. */
 interface Sender {
   readonly flow: string
   readonly ms: number
   readonly band?: number
-  /** What its requests declare; what they really cost, if that is something else. @default 1 */
+  /** Their declared cost; and their actual cost, if different. @default 1 */
   readonly cost?: number
   readonly really?: number
   readonly many?: number
-  /** How long the next one runs, if not always equally long. */
+  /** Duration of the next one, if it varies. */
   readonly nextMs?: () => number
 }
 
@@ -160,7 +160,7 @@ describe('shares of the slots', () => {
         const ms = random() < 0.5 ? upTo(10) : upTo(100)
         return { flow: `${i}`, ms, nextMs: () => ms * (0.5 + random()), weight: upTo(3), most: upTo(16) }
       })
-      // So that everybody's share is one slot at least.
+      // So that each share is at least one slot.
       const concurrency = 3 * senders.length + upTo(10)
       const perFlowConcurrency = (flow: string): number => senders[Number(flow)]!.most
       const weightOf = (flow: string): number => senders[Number(flow)]!.weight
@@ -171,7 +171,7 @@ describe('shares of the slots', () => {
   })
 })
 
-/** What each gets of an amount that is poured over all by weight, until each has the most that it may have. */
+/** Shares of an amount that is distributed over all by weight, until each has its maximum. */
 function maxMin(senders: readonly { readonly weight: number; readonly most: number }[], amount: number): number[] {
   let [low, high] = [0, amount]
   const shares = (level: number): number[] => senders.map(({ weight, most }) => Math.min(most, level * weight))

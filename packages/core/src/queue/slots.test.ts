@@ -9,7 +9,10 @@ import type { QueueOptions } from './index.js'
 import { RequestQueue } from './request-queue.js'
 import { requestQueue } from './stage.js'
 
-/** A gate with a queue; `ask` says of whom, `running` who runs, in the order in which they started. */
+/**
+ * A gate with a queue; `ask` sends a request of a flow, `running` returns the running ones in the order of their
+ * starts.
+ */
 function gateOf(queue: QueueOptions) {
   const running: { flow: string; permit: Permit }[] = []
   const gate = createGate({ fair: false, queue: requestQueue({ maxWaitMs: 60_000, ...queue }), after: () => () => {} })
@@ -24,7 +27,7 @@ function gateOf(queue: QueueOptions) {
         })
       await settled()
     },
-    /** Ends what has run longest of a flow. */
+    /** Ends the longest-running request of a flow. */
     async end(flow: string) {
       const [first] = running.splice(
         running.findIndex((one) => one.flow === flow),
@@ -51,7 +54,7 @@ describe('slots of a flow', () => {
     const { ask, end, flows } = gateOf({ concurrency: 4 })
     await ask(...'aaaaaaaaaa', 'b', 'b', 'b', 'b')
     for (let i = 0; i < 4; i++) await end('a')
-    // The requests of b run on; those of a would else get every second slot that comes free.
+    // The requests of b run on; those of a would otherwise get every second free slot.
     expect([...flows()].sort().join('')).toBe('aabb')
     await end('a')
     await end('a')
@@ -65,7 +68,7 @@ describe('slots of a flow', () => {
     expect([...flows()].sort().join('')).toBe('aaab')
   })
 
-  /** What is served per weight of flows of these costs, each always waiting or, with a pause, asking again after it. */
+  /** Service per weight of flows of these costs, each always waiting or, with a pause, asking again after it. */
   async function served(flows: readonly { cost: number; weight: number; pauseMs?: number }[]): Promise<number[]> {
     const world = new World()
     const queue = new RequestQueue({
@@ -177,7 +180,7 @@ describe('slots of a flow', () => {
       for (let i = 0; i < 200; i++) ask(`c${i}`)
       await settled()
       expect(queue.snapshot()).toMatchObject({ capacity: { inFlight: isBand ? 60 : 100 } })
-      // It comes when its flow, or band, has room again.
+      // It starts when its flow, or band, has room again.
       await end('b0')
       for (let i = 0; i < 10; i++) await end(`c${i}`)
       expect(queue.snapshot().passing).toBeUndefined()

@@ -2,30 +2,30 @@ import type { Outcome } from '../admission/outcome.js'
 import type { Capacity } from '../capacity/index.js'
 import type { QueuedRequest } from './queued-request.js'
 
-/** Slots within the error of sums of fractional widths. */
+/** Tolerance for sums of fractional widths. */
 export const ROUNDING: number = 1e-9
 
-/** What a request takes while it runs: slots, and units of the pool. */
+/** Needs of a request while it runs: slots, and units of the pool. */
 export interface Need {
   readonly width: number
   readonly units: number
 }
 
-/** What takes nothing. */
+/** The need of a request that takes nothing. */
 export const NOTHING: Need = { width: 0, units: 0 }
 
 /**
- * Slots, and the pool if there is one. Asks both on behalf of waiting requests: if one throws, they wait on, and are tried
- * again at the next call. A request takes both or neither.
+ * Slots, and the pool if there is one. Asks both on behalf of waiting requests: if one throws, they wait on, and are
+ * tried again at the next call. A request takes both or neither.
  */
 export class SlotSupply {
   readonly capacity: Capacity
   readonly pool: Capacity | undefined
-  /** Times that either threw. */
+  /** Number of errors of either. */
   errors = 0
-  /** True after one threw: it may not tell its listeners when to try again. */
+  /** True after one threw: it may not notify its listeners when to try again. */
   mustRetry = false
-  /** True while slots that were taken in vain are given back: nobody need hear of those. */
+  /** True while slots that were taken in vain are returned: no listener needs to be notified. */
   isTaking = false
 
   constructor(capacity: Capacity, pool: Capacity | undefined) {
@@ -33,7 +33,7 @@ export class SlotSupply {
     this.pool = pool
   }
 
-  /** Slots, and units, there are: infinite without a pool, or if the capacity or the pool throws. */
+  /** Number of slots, and units: infinite without a pool, or if the capacity or the pool throws. */
   get limit(): number {
     return told(this.capacity, limitOf)
   }
@@ -42,12 +42,12 @@ export class SlotSupply {
     return told(this.pool, limitOf)
   }
 
-  /** What the slots can ever be: the same. */
+  /** The same for the largest possible numbers. */
   get maximum(): number {
     return told(this.capacity, ({ maximum }) => maximum)
   }
 
-  /** Slots, and units, that are free: the same. */
+  /** The same for free slots and units. */
   get free(): number {
     return told(this.capacity, freeOf)
   }
@@ -57,10 +57,10 @@ export class SlotSupply {
   }
 
   /**
-   * Takes slots and units, or neither. Throws what the capacity or the pool throws, and has taken nothing then.
+   * Takes slots and units, or neither. Throws the error of the capacity or the pool, and has taken nothing then.
    *
-   * Whichever is short is asked first, so that it tells when to ask again, and nothing is given back: that would tell all
-   * who wait, who would ask again, and so on.
+   * The scarce one is asked first, so that it notifies when to ask again, and nothing is returned: that would notify
+   * all waiting requests, which would ask again, and so on.
    */
   tryTake(need: Need, nowMs: number): boolean {
     const { capacity, pool } = this
@@ -88,7 +88,9 @@ export class SlotSupply {
     }
   }
 
-  /** What of a request is more than there can ever be; `undefined` if nothing is, or if that cannot be told. */
+  /**
+   * The need of a request that exceeds the largest possible capacity; `undefined` if none does, or if that is unknown.
+   */
   tooWide({ width, units }: Need): TooWide | undefined {
     try {
       const { maximum } = this.capacity
@@ -101,12 +103,12 @@ export class SlotSupply {
     }
   }
 
-  /** Whether a request would find its slots free. */
+  /** Whether a request's slots are free. */
   hasSlots({ width }: Need): boolean {
     return this.#has(this.capacity, width)
   }
 
-  /** Whether it would find its units free. */
+  /** Whether its units are free. */
   hasUnits({ units }: Need): boolean {
     return this.#has(this.pool, units)
   }
@@ -119,12 +121,12 @@ export class SlotSupply {
     }
   }
 
-  /** Whether any slots are free, though maybe too few for a given request. */
+  /** Whether any slots are free, though possibly too few for a given request. */
   anyFree(): boolean {
     return this.#has(this.capacity, 2 * ROUNDING)
   }
 
-  /** Lets the capacity see that time has passed while requests waited. */
+  /** Tells the capacity that time has passed while requests waited. */
   wake(nowMs: number): void {
     try {
       this.capacity.wake?.(nowMs)
@@ -134,8 +136,8 @@ export class SlotSupply {
   }
 
   /**
-   * Has the listeners told when the capacity grows, although slots are free now: asks for one more slot than that. Does
-   * nothing if there can never be as many.
+   * Makes the capacity notify when it grows, although slots are free now: asks for one slot more than that. Does
+   * nothing if there can never be that many.
    */
   listen(nowMs: number): void {
     try {
@@ -147,16 +149,16 @@ export class SlotSupply {
     }
   }
 
-  /** Gives back what was taken for a waiting request that left meanwhile. */
+  /** Returns the slots and units of a waiting request that left meanwhile. */
   giveBack(need: Need, nowMs: number): void {
     try {
       this.undo(need, nowMs)
     } catch {
-      // Counted already.
+      // Already counted.
     }
   }
 
-  /** Gives back what a request that ran had. Throws what the capacity, or a listener that it tells, throws. */
+  /** Returns the slots and units of a request that ran. Throws the error of the capacity, or of a listener. */
   release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
     this.#giveBack(need, (capacity, width) => capacity.release(width, outcome, durationMs, nowMs))
   }
@@ -166,7 +168,7 @@ export class SlotSupply {
     this.#giveBack(need, (capacity, width) => capacity.undo(width, nowMs))
   }
 
-  /** Units first: whoever is told of slots finds both. */
+  /** Units first: a listener that is notified of slots finds both. */
   #giveBack({ width, units }: Need, end: (capacity: Capacity, width: number) => void): void {
     try {
       try {
@@ -180,7 +182,7 @@ export class SlotSupply {
     }
   }
 
-  /** Gives back what was taken in vain. */
+  /** Returns slots that were taken in vain. */
   #putBack(capacity: Capacity, width: number, nowMs: number): void {
     this.isTaking = true
     try {
@@ -200,7 +202,7 @@ export class SlotSupply {
 const limitOf = ({ limit }: Capacity): number => limit
 const freeOf = ({ limit, inFlight }: Capacity): number => limit - inFlight
 
-/** What a capacity says of itself; infinite without one, or if it throws. */
+/** A property of a capacity; infinite without one, or if it throws. */
 function told(capacity: Capacity | undefined, what: (capacity: Capacity) => number): number {
   try {
     return capacity === undefined ? Number.POSITIVE_INFINITY : what(capacity)
@@ -209,7 +211,7 @@ function told(capacity: Capacity | undefined, what: (capacity: Capacity) => numb
   }
 }
 
-/** What a request takes that is more than there can ever be, and how much that is. */
+/** The need of a request that exceeds the largest possible capacity, and that capacity. */
 export interface TooWide {
   readonly width?: number
   readonly units?: number
@@ -217,18 +219,19 @@ export interface TooWide {
 }
 
 /**
- * Backfilling: a request whose turn has come while too few slots or units are free for it, and what may still pass it.
+ * Backfilling: a request whose turn has come while too few slots or units are free for it, and the requests that may
+ * still pass it.
  *
- * Without passing, slots stand empty while it waits for its last; with unbounded passing, narrow requests can keep it
- * waiting for ever. So other requests that fit may take `bypass` times what it needs in all, and after that whatever
- * comes free is kept for it. There is one such head at a time: it has left its fair queue, while other requests that do
- * not fit wait in theirs. Every request that passes counts, whatever its flow or band.
+ * Without passing, slots stay empty while it waits for its last; with unbounded passing, narrow requests can keep it
+ * waiting for ever. So other requests that fit may take `bypass` times its need in total, and after that all capacity
+ * that becomes free is reserved for it. There is one such head at a time: it has left its fair queue, while other
+ * requests that do not fit wait in theirs. Every request that passes counts, of any flow or band.
  *
- * With a pool, slots and units are counted apart, and what the head lacks decides: a head that lacks units may be passed
- * by any number of requests that take none.
+ * With a pool, slots and units are counted separately, and the resource that the head lacks decides: a head that lacks
+ * units may be passed by any number of requests that take none.
  */
 export class Backfill {
-  /** The request that is being passed; written here alone, as all of these. */
+  /** The request that is being passed; written only here, as all of these. */
   head: QueuedRequest | undefined = undefined
   /** The width, and the units, that have passed it. */
   passed = 0
@@ -251,14 +254,14 @@ export class Backfill {
     this.paid = paid
   }
 
-  /** The head started, or will not. */
+  /** The head started, or never will. */
   clear(): void {
     this.head = undefined
     this.passed = 0
     this.passedUnits = 0
   }
 
-  /** Whether a request that takes this may start before the head. */
+  /** Whether a request with this need may start before the head. */
   allows({ width, units }: Need): boolean {
     const { head } = this
     if (head === undefined) return true

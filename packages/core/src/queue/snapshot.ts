@@ -1,10 +1,12 @@
 import type { FairQueueSnapshot } from '../sfq/index.js'
 
-/** What a request queue has seen since it was made, as plain JSON. Each request was exempted, started, refused, or waits. */
+/**
+ * Counts of a request queue since its creation, as plain JSON. Each request was exempted, started, refused, or waits.
+ */
 export interface RequestQueueSnapshot {
   readonly closed: boolean
   readonly came: number
-  /** Let through because they were exempt. */
+  /** Admitted because they were exempt. */
   readonly exempted: number
   readonly startedAtOnce: number
   readonly startedLater: number
@@ -12,20 +14,20 @@ export interface RequestQueueSnapshot {
   /** Refusals by reason. */
   readonly refusedBy: Readonly<Record<string, number>>
   readonly waiting: number
-  /** Started, and neither finished nor undone; without the exempt. */
+  /** Started, and neither finished nor undone; without the exempt ones. */
   readonly running: number
   /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
   readonly durationMs: number
   /** The request that is being passed because too little is free for it. */
   readonly passing: Passing | undefined
-  /** Times that the capacity threw when slots were asked for waiting requests, or given back. */
+  /** Errors of the capacity when slots were taken for waiting requests, or returned. */
   readonly capacityErrors: number
   readonly bands: readonly BandSnapshot[]
   /** The flows with most waiting requests: at most 20. */
   readonly flows: readonly WaitingFlow[]
-  /** The capacity's own. */
+  /** The capacity's snapshot. */
   readonly capacity: unknown
-  /** The pool's own; `undefined` without one. */
+  /** The pool's snapshot; `undefined` without one. */
   readonly pool: unknown
 }
 
@@ -34,26 +36,26 @@ export interface BandSnapshot {
   readonly waiting: number
   /** Slots that its running requests take. */
   readonly running: number
-  /** Cost that it may start before the bands above it. */
+  /** Cost that may start before the bands above it. */
   readonly credit: number
-  /** Cost started per second while something waited; `undefined` until known. */
+  /** Cost started per second while requests waited; `undefined` until known. */
   readonly drainPerSecond: number | undefined
   readonly queue: FairQueueSnapshot
 }
 
-/** What one flow has in the queue, as plain JSON. */
+/** State of one flow in the queue, as plain JSON. */
 export interface WaitingFlow {
   readonly flow: string
   readonly weight: number
   /** Requests that wait. */
   readonly waiting: number
-  /** How long the oldest of them has waited, in milliseconds. */
+  /** Wait of the oldest of them, in milliseconds. */
   readonly oldestMs: number
   /** Slots that its running requests take. */
   readonly running: number
 }
 
-/** A request that is being passed because it does not fit, and what has passed it, as plain JSON. */
+/** A request that is being passed because it does not fit, and the amounts that have passed it, as plain JSON. */
 export interface Passing {
   readonly width: number
   /** Slots that passed it. */

@@ -4,9 +4,9 @@ import { QUEUE_OPTIONS, type QueueOptions, safely } from './options.js'
 import { RequestQueue } from './request-queue.js'
 
 /**
- * A queue for `createGate({ queue })`: requests wait until they may run, and flows take turns. Each gate that is given
- * it has a queue of its own. Throws a `TypeError` on an option that does not exist; what an option's value may be is
- * checked when the gate is made.
+ * A queue for `createGate({ queue })`: requests wait until they may run, and flows take turns. Each gate that uses it
+ * has its own queue. Throws a `TypeError` on an unknown option; the values of options are checked when the gate is
+ * created.
  */
 export function requestQueue(options: QueueOptions): Mechanism<'queue'> {
   requireOptions('queue', options, QUEUE_OPTIONS)

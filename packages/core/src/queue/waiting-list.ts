@@ -18,27 +18,27 @@ const OVERLOADED_DURATIONS = 5
 /** Calls per perturbation, at least. */
 const PERTURB_EVERY_CALLS = 100
 
-/** Flows that a snapshot names. */
+/** Number of flows in a snapshot. */
 const NAMED = 20
 
-/** What a waiting list needs from its queue. */
+/** The parts of a queue that its waiting list needs. */
 export interface WaitingListHost {
   readonly clock: Clock
   readonly durations: Durations
   readonly slots: FlowSlots
   readonly supply: SlotSupply
-  /** Makes and counts a refusal. */
+  /** Creates and counts a refusal. */
   refuse(reason: QueueReason, retryMs: number, detail: Readonly<Record<string, unknown>>): Refusal
   /** Called when it is time to {@link WaitingList.expire}, or sooner. */
   due(): void
 }
 
 /**
- * All waiting requests: in fair turns by band, by the time at which they expire, and with an ear to their signals.
+ * All waiting requests: in fair turns by band, by the time at which they expire, and with listeners to their signals.
  *
- * A request that is added leaves once: by its turn, or refused; then nothing of it is kept here. Turns are looked at
- * before they are taken, so a caller that takes one must know that no request was added or left since; see
- * {@link changes}.
+ * A request that is added leaves once: by its turn, or refused; then nothing of it is kept here. Turns are inspected
+ * before they are taken, so a caller that takes one must know that no request was added or left since; see {@link
+ * changes}.
  *
  * Of the options' functions only `weightOf` is called here, always in a consistent state, because it may call anything.
  */
@@ -57,7 +57,7 @@ export class WaitingList {
   readonly #perturbEveryMs: number
   #perturbedMs: number
   #callsSince = 0
-  /** When it was last asked whose turn it is, and the last request since that was within its flow's share. */
+  /** Time of the last choice of a request, and the last request since then that was within its flow's share. */
   #lookMs = 0
   #within: QueuedRequest | undefined = undefined
   /** A fair queue may still remember flows without waiting requests. */
@@ -83,7 +83,7 @@ export class WaitingList {
     return this.#byTime.size
   }
 
-  /** The waiting request whose time is up first. */
+  /** The waiting request that expires first. */
   get first(): QueuedRequest | undefined {
     return this.#byTime.first
   }
@@ -93,27 +93,27 @@ export class WaitingList {
     return this.#bands.all[index]!
   }
 
-  /** Whether a request that arrives may start before all that wait, if its slots are free. */
+  /** Whether an arriving request may start before all waiting ones, if its slots are free. */
   mayStart(request: QueuedRequest): boolean {
-    // Of divided bands, one above may wait for slots of its own: then it is for the dispatch to say whose turn it is.
+    // With divided bands, a higher one may wait for its own slots: then the dispatch decides whose turn it is.
     const waits = this.#bands.divided ? this.size > 0 : this.#bands.anyUpTo(request.band)
     return !waits && this.mayPass(request) && this.#leaves(request)
   }
 
-  /** Whether bands have parts of the slots, so that one may wait while slots are free. */
+  /** Whether bands have shares of the slots, so that one may wait while slots are free. */
   get isDivided(): boolean {
     return this.#bands.divided
   }
 
-  /** A request that arrived started at once. */
+  /** A request started at once on arrival. */
   startedAtOnce(request: QueuedRequest): void {
     this.#bands.started(request.band, request.cost)
     this.#backfill.pass(request)
   }
 
   /**
-   * Adds a request, or says why its fair queue refuses it. It may be refused before this returns. Throws what
-   * `weightOf`, the timer or the signal throws, and then keeps nothing of it.
+   * Adds a request, or returns its fair queue's reason for a refusal. It may be refused before this returns. Throws the
+   * error of `weightOf`, the timer or the signal, and then keeps nothing of it.
    */
   add(request: QueuedRequest, signal: AbortSignal | undefined, nowMs: number): Refused | undefined {
     this.#perturbIfDue(nowMs)
@@ -155,7 +155,7 @@ export class WaitingList {
     return this.#backfill.head
   }
 
-  /** The request whose turn it is, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
+  /** The next request, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
   next(nowMs: number): QueuedRequest | undefined {
     const { slots } = this.#host
     if (!slots.isContested) return this.#bands.next(this.#isGone, this.#backfill.head && this.#leaves)
@@ -165,7 +165,7 @@ export class WaitingList {
     return this.#bands.next(this.#isGone, this.#isWithinShare, this.#mayOrElse)
   }
 
-  /** Whether a request is within its flow's share of what its band may have. */
+  /** Whether a request is within its flow's share of its band's limit. */
   readonly #isWithinShare = (one: QueuedRequest): boolean => {
     const { slots, supply } = this.#host
     const units = this.#bands.leftFor(one.band, 'units', supply.poolLimit)
@@ -174,7 +174,7 @@ export class WaitingList {
     return isWithin
   }
 
-  /** Where none is: whether it is of the flow that owes least. */
+  /** If none is: whether it is of the flow that owes least. */
   readonly #mayOrElse = (one: QueuedRequest): boolean =>
     one === this.#within || (this.#leaves(one) && this.#host.slots.owesLeast(one))
 
@@ -183,14 +183,14 @@ export class WaitingList {
     return this.#bands.leftFor(band, 'width', this.#host.supply.limit)
   }
 
-  /** Whether that, or nothing, was found because others have all that they may have. */
+  /** Whether that request, or none, was found because others are at their limits. */
   get passedOver(): boolean {
     return this.#bands.passedOver
   }
 
   /**
-   * Whether that request may pass the one that is being passed. One that has all that its flow or band may have waits for
-   * no slots, and one that fits beside what other bands keep does not wait for that.
+   * Whether that request may pass the one that is being passed. A request at the limit of its flow or band waits for no
+   * slots, and one that fits beside the slots reserved for other bands does not wait for those.
    */
   mayPass(request: QueuedRequest): boolean {
     const { head } = this.#backfill
@@ -200,7 +200,7 @@ export class WaitingList {
     )
   }
 
-  /** Whether a request's flow and band may have it run now. */
+  /** Whether the limits of a request's flow and band allow it to run now. */
   mayRun(request: QueuedRequest): boolean {
     return this.#host.slots.isAllowed(request) && this.#bands.allows(request)
   }
@@ -220,16 +220,16 @@ export class WaitingList {
     this.#backfill.pass(request)
   }
 
-  /** Whether a request has waited for as long as it may. */
+  /** Whether a request has waited for its longest time. */
   isDue(nowMs: number): boolean {
     const { first } = this.#byTime
     return first !== undefined && first.startByMs <= nowMs
   }
 
-  /** Refuses the requests that have waited for as long as they may, and sets the timer for the next. */
+  /** Refuses the requests that have waited for their longest time, and sets the timer for the next. */
   expire(nowMs: number): void {
     while (this.isDue(nowMs)) this.remove(this.#byTime.first!, 'expired', nowMs)
-    // The timer may have been early, or somebody else may have called this.
+    // The timer may have been early, or there was another call.
     this.#alarm.set(this.#byTime.first?.startByMs, nowMs)
   }
 
@@ -237,7 +237,7 @@ export class WaitingList {
   remove(request: QueuedRequest, reason: QueueReason, nowMs: number, detail: object = {}): void {
     if (request.state !== 'waiting') return
     if (request === this.#backfill.head) {
-      // It had its turn, and gives back what that took.
+      // It had its turn, and returns the credit for that.
       this.#bands.refund(request.band, this.#backfill.paid)
       this.#backfill.clear()
       this.settle(request, 0, false)
@@ -245,7 +245,7 @@ export class WaitingList {
     this.#turnAway(request, reason, nowMs, detail)
   }
 
-  /** Tells what a running request has cost so far. Throws what `weightOf` throws. */
+  /** Reports the cost so far of a running request. Throws the error of `weightOf`. */
   charge(request: QueuedRequest, costSoFar: number): void {
     this.owes(request, costSoFar)
     request.costSoFar = Math.max(request.costSoFar, costSoFar)
@@ -255,9 +255,9 @@ export class WaitingList {
   }
 
   /**
-   * A request that started at once needs a ticket if its flow is to owe what it costs beyond what it has cost so far: what
-   * it is charged while others wait and, at its end, all of it, if it is the latest of its flow. Had the costs of those
-   * before it been known, their flow would have paid with the turns that nobody else wanted.
+   * A request that started at once needs a ticket if its flow is to owe the cost beyond its cost so far: its charges
+   * while others wait and, at its end, all of it, if it is the latest of its flow. If the costs of earlier ones had
+   * been known, their flow would have paid with turns that no other flow wanted.
    */
   owes(request: QueuedRequest, cost: number): void {
     const { band, path, className, costSoFar } = request
@@ -265,7 +265,7 @@ export class WaitingList {
       request.ticket = band.queue.started(path, request, request.cost, className, costSoFar)
   }
 
-  /** Tells the real cost of a request that has started, and may teach what others cost. Throws what `weightOf` throws. */
+  /** Reports the actual cost of a started request, and may learn from it. Throws the error of `weightOf`. */
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
     const { band, path, cost, className, drained, ticket } = request
@@ -278,7 +278,7 @@ export class WaitingList {
     band.queue.settle(ticket, actualCost, teaches)
   }
 
-  /** When nothing waits, the fair queues may forget whose turn it was, and who owes. */
+  /** When no request waits, the fair queues may forget turns and debts. */
   tidy(): void {
     if (!this.#untidy || this.size > 0) return
     this.#untidy = false
@@ -321,7 +321,7 @@ export class WaitingList {
     })
   }
 
-  /** Whether a request leaves the one that is being passed what their flow or band may have. */
+  /** Whether a request leaves the passed one the slots of their flow's or band's limit. */
   readonly #leaves = (one: QueuedRequest): boolean => {
     const { head } = this.#backfill
     return (
@@ -331,16 +331,19 @@ export class WaitingList {
     )
   }
 
-  /** Gives the credit that this took from the request's band. */
+  /** Returns the credit that this took from the request's band. */
   #takeTurn(request: QueuedRequest): number {
     const { band, cost } = request
     this.#bands.passes(request)
-    // Flows that were passed over for it have kept their places before it.
+    // Flows that were skipped for it have kept their places before it.
     band.queue.dequeue(undefined, (one) => one === request)
     return this.#bands.started(band, cost)
   }
 
-  /** Refuses a request whose client is gone; its signal has told others first, which may have asked whose turn it is. */
+  /**
+   * Refuses a request whose client is gone; its signal has notified other listeners first, which may have called this
+   * queue.
+   */
   readonly #isGone = (request: QueuedRequest): boolean => {
     if (!hasFired(request.signal)) return false
     this.#turnAway(request, 'gone', this.#host.clock())
@@ -351,7 +354,7 @@ export class WaitingList {
     return Math.max(OVERLOADED_MS, OVERLOADED_DURATIONS * this.#host.durations.mean)
   }
 
-  /** Refuses a request that is out of its fair queue, or about to be. */
+  /** Refuses a request that is out of its fair queue, or about to leave it. */
   #turnAway(request: QueuedRequest, reason: QueueReason, nowMs: number, detail: object = {}): void {
     request.state = 'done'
     this.#forget(request, nowMs)
@@ -361,7 +364,7 @@ export class WaitingList {
     request.answer(this.#host.refuse(reason, retryMs, { ...detail, waitedMs, band: request.band.index }))
   }
 
-  /** When a client that waited in vain should come back. Never throws, unlike `weightOf`. */
+  /** Return time for a client that waited in vain. Never throws, unlike `weightOf`. */
   #retryMs(request: QueuedRequest, reason: QueueReason, nowMs: number): number {
     if (reason === 'gone') return 0
     if (reason === 'closed') return UNKNOWN_MS
@@ -374,7 +377,7 @@ export class WaitingList {
     }
   }
 
-  /** The request waits no more: no timer, no listener, and the records of its band are up to date. */
+  /** The request no longer waits: no timer, no listener, and the records of its band are up to date. */
   #forget(request: QueuedRequest, nowMs: number): void {
     this.changes++
     this.#byTime.delete(request)

@@ -116,7 +116,7 @@ describe('bounds', () => {
     ['cost more than they declared, so that each flow owes', 5],
   ])('hold for what is remembered while flows come that were never seen, whose requests %s', (_, cost) => {
     const queue = new FairQueue<number>({ estimates: 'asked' })
-    // There is always a flow that is new, so the others' turns never come.
+    // There is always a new flow, so the others' turns never come.
     for (let i = 0; i < 64; i++) queue.enqueue(`flow-${i}`, i)
     for (let i = 64; i < 20_000; i++) {
       queue.enqueue(`flow-${i}`, i)
@@ -151,7 +151,7 @@ describe('bounds', () => {
     const served = { steady: 0, paced: 0, name: 0 }
     add('paced')
     for (let i = 0; i < 9_000; i++) {
-      // A third of what is served comes under names of its own: less than all.
+      // A third of the requests served have unique names: less than all.
       if (i % 3 === 0) add(`name-${i}`)
       if (queue.standing('steady').waiting < 500) add('steady')
       const { item } = queue.dequeue()!

@@ -6,7 +6,7 @@ import { FairQueue, type FairQueueOptions, type Ticket } from './index.js'
 const SLOTS = 16
 const TENANTS = 100
 
-/** The part of their share that small tenants of cost 1 have, beside as many of cost 1000, which nobody knows before. */
+/** The part of their share that small tenants of cost 1 get, beside as many of cost 1000 that are unknown at first. */
 function smallShare(options: FairQueueOptions, seconds: number): number {
   const random = seededRandom(777)
   const queue = new FairQueue<number>({ perFlowLimit: 1000, maxWaiting: 100_000, ...options })
@@ -93,7 +93,7 @@ describe('costs that are known only at the end', () => {
       queue.settle(ticket, costOf(ticket.item))
       return ticket.item
     }
-    // Four of each kind have become known; then as many come that nobody knows.
+    // Four of each kind have become known; then as many unknown ones arrive.
     for (let i = 0; i < 4; i++) for (const kind of ['cheap', 'costly']) add(`${kind}-${i}`)
     for (let i = 0; i < 8; i++) serve()
     for (let i = 0; i < 8; i++) for (let n = 0; n < 300; n++) add(`cheap-${i % 4}`)
@@ -143,7 +143,7 @@ describe('costs that are known only at the end', () => {
 })
 
 describe('a cost that is known only at the end, of requests that started while no other flow waited', () => {
-  /** The turns of `a`, of the first 200 that `a` and `b` have, after eight requests of `a` that turn out to have cost 60 each. */
+  /** Turns of `a` among the first 200 of `a` and `b`, after eight requests of `a` with an actual cost of 60 each. */
   const turnsOfA = (known: boolean, path: (flow: string, key: string) => string | readonly string[]): number => {
     const queue = new FairQueue<string>({ estimates: 'asked', perFlowLimit: 1_000 })
     for (let i = 0; i < 8; i++) queue.enqueue(path('a', 'first'), 'long', known ? 60 : 1)
@@ -224,7 +224,7 @@ describe('an estimate', () => {
     const proportional = costs((i) => [sizes[i % 3]!, 7 * sizes[i % 3]!])
     const mean = costs((i) => [sizes[i % 3]!, 50])
     const random = seededRandom(5)
-    // The mean of the last few is no better guess than a mean of all, which the caller may know.
+    // The mean of the last few is no better estimate than a mean of all, which the caller may know.
     const noisy = costs(() => [100, 200 * random()])
     expect([2, 10].map((declared) => near.expected('a', '', declared))).toEqual([2, 10])
     expect(proportional.expected('a', '', 10)).toBeCloseTo(70, 0)

@@ -1,25 +1,25 @@
 import { ownCopy } from '../path.js'
 import { MOST_COST } from './options.js'
 
-/** How much a settlement tells. */
+/** Weight of one settlement in the moving means. */
 const LEARNING = 1 / 8
-/** Flows of which costs are remembered; the one that was learnt of first is forgotten first. */
+/** Flows whose costs are remembered; the one learnt first is forgotten first. */
 const MOST_FLOWS = 10_000
-/** Kinds of requests that are told apart in a flow; those beyond them share what is known of the flow. */
+/** Kinds of requests that are distinguished within a flow; further kinds share the flow's estimate. */
 const MOST_KINDS = 16
-/** A flow's own word is taken for what it costs unless another way has been nearer by this. */
+/** A declared cost is used unless another estimate has been more accurate by this factor. */
 const TRUST = 2
 
 /**
- * Estimates a cost in three ways: as it was declared; in proportion to that; or as the mean, whatever was declared. It
- * goes by what was declared or, where another way has been twice as near lately, by the nearest. Moving means; O(1) per
- * call.
+ * Estimates a cost in three ways: as declared; in proportion to that; or as the mean, independent of the declared cost.
+ * It uses the declared cost or, if another estimate has recently been twice as accurate, the most accurate one. Moving
+ * means; O(1) per call.
  */
 class Estimator {
-  /** Means of what was declared, and of what that came to. */
+  /** Means of the declared costs, and of the actual ones. */
   #declared: number
   #actual: number
-  /** Mean errors of the three. */
+  /** Mean errors of the three estimates. */
   #asDeclared: number
   #inProportion = 0
   #asMean = 0
@@ -38,14 +38,16 @@ class Estimator {
     this.#actual += (actual - this.#actual) * LEARNING
   }
 
-  /** What it will cost. */
+  /** The expected cost. */
   estimate(declared: number): number {
     const other = Math.min(this.#inProportion, this.#asMean)
     if (this.#asDeclared <= TRUST * other) return declared
     return this.#asMean === other ? this.#actual : this.#proportional(declared)
   }
 
-  /** The same, and no less than estimates have lately been wrong by: where costs vary by more, a guess is worth little. */
+  /**
+   * The same, but no less than the recent error of the estimates: if costs vary by more, an estimate is worth little.
+   */
   cautious(declared: number): number {
     const error = Math.min(this.#asDeclared, this.#inProportion, this.#asMean)
     return Math.min(MOST_COST, Math.max(this.estimate(declared), error))
@@ -56,59 +58,59 @@ class Estimator {
   }
 }
 
-/** What is known of a flow's costs. */
+/** The records of a flow's costs. */
 interface FlowCosts {
   readonly all: Estimator
   kinds: Map<string, Estimator> | undefined
 }
 
 /**
- * Learns what requests really cost, for each flow and kind of request, from the costs that they are settled with: what
- * to expect, by which turns are taken, and more than that, which a request is charged while it runs. What is charged
- * too much comes back when it is settled. So a flow does not get more turns meanwhile because its costs are known late.
+ * Learns the actual costs of requests, for each flow and kind of request, from their settlements: the expected cost, by
+ * which turns are taken, and a higher, cautious cost, which a request is charged while it runs. The excess is refunded
+ * at settlement. So a flow does not get more turns in the meantime because its costs are known late.
  *
- * A flow of which nothing is known takes its turn with what the first requests of other flows have cost, so that many
- * such flows do not hold all slots together, and is charged no less than it declares. Where costs are settled as declared,
- * or never, nothing changes. What costs nothing did not run, and tells nothing. O(1) per call; bounded memory.
+ * An unknown flow takes its turns by the cost of other flows' first requests, so that many such flows do not hold all
+ * slots together, and is charged no less than it declares. If costs are settled as declared, or never, nothing changes.
+ * A request with cost 0 did not run, and is not learnt from. O(1) per call; bounded memory.
  *
  * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016: pessimistic
- *   estimates for what runs
+ *   estimates for running requests
  */
 export class LearnedCosts {
   readonly #flows = new Map<string, FlowCosts>()
-  /** Of all flows together. */
+  /** Over all flows. */
   #any: Estimator | undefined
-  /** Of the first requests of all flows: what to expect of one of which nothing is known. */
+  /** Over the first requests of all flows: the estimate for an unknown flow. */
   #first: Estimator | undefined
 
-  /** Flows that are known. */
+  /** Number of known flows. */
   get size(): number {
     return this.#flows.size
   }
 
-  /** What requests that declare this cost together are expected to cost; one, unless `requests` says how many. */
+  /** Expected cost of requests with this declared total cost; of one request unless `requests` is given. */
   expected(flow: string, kind: string, declared: number, requests: number = 1): number {
     if (requests === 0) return declared
     const [own, each] = [this.#find(flow, kind), declared / requests]
     return requests * (own?.estimate(each) ?? this.#first?.cautious(each) ?? each)
   }
 
-  /** What requests of several flows that declare this cost together are expected to cost. */
+  /** Expected cost of requests of several flows with this declared total cost. */
   ofAll(declared: number, requests: number): number {
     return this.#any === undefined || requests === 0 ? declared : requests * this.#any.estimate(declared / requests)
   }
 
-  /** What a request is charged while it runs. */
+  /** The charge for a request while it runs. */
   cautious(flow: string, kind: string, declared: number): number {
     const own = this.#find(flow, kind)
     return own?.cautious(declared) ?? Math.max(declared, this.#first?.cautious(declared) ?? 0)
   }
 
-  /** A request that declared this cost was settled with another, or the same. */
+  /** A request with this declared cost was settled with `actual`. */
   learn(flow: string, kind: string, declared: number, actual: number): void {
     if (actual <= 0) return
     const known = this.#flows.get(flow)
-    // The usual case: costs are known beforehand.
+    // The usual case: costs are known in advance.
     if (known === undefined && actual === declared && this.#any === undefined) return
     this.#any = learnt(this.#any, declared, actual)
     if (known === undefined) {

@@ -75,7 +75,7 @@ describe.each(forms)('a million operations in all forms, %s', (_, options) => {
     }
     const { waiting, records, enqueued, dequeued, removed, evicted, dead } = queue.snapshot()
     expect(enqueued).toBe(waiting + dequeued + removed + evicted + dead)
-    // Paying and passing ones included, and these were all served lately.
+    // Includes lanes that pay a debt or pass; all of them were served recently.
     expect(records).toBeLessThanOrEqual(waiting + 1000)
     for (let left = waiting; serve(); left--) expect(left).toBeGreaterThan(0)
     expect(queue.snapshot()).toMatchObject({ waiting: 0, cost: 0, records: 0 })

@@ -16,25 +16,25 @@ import type { FairQueueSnapshot, Refused, Standing } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096
 
-/** The `isDead` of a caller, and the question that lanes ask with it. */
+/** A caller's `isDead`, and the function that lanes call for it. */
 interface Question<T> {
   readonly isDead: (item: T) => boolean
   readonly isLive: IsLive<T>
 }
 
 /**
- * Whose turn is it? Holds waiting requests, and hands them out so that every flow gets its share of the *cost* that is
- * served, whatever the others ask for. A plain data structure: no clock, timer, or promise.
+ * Chooses the next flow. Holds waiting requests, and hands them out so that every flow gets its share of the served
+ * *cost*, regardless of the others' demand. A plain data structure: no clock, timer, or promise.
  *
- * Flows take turns by deficit round robin, see `Ring`; the requests of a flow keep their order. With
- * `queues: 'perFlow'` that is exact. With a number of queues it is Stochastic Fairness Queueing: flows are dealt to
- * queues by a hash, queues take turns, and so do the flows inside a queue. That saves nothing beside a record per waiting
- * flow; it is for those who need a fixed number of queues.
+ * Flows take turns by deficit round robin, see `Ring`; the requests of a flow keep their order. With `queues:
+ * 'perFlow'` that is exact. With a number of queues it is Stochastic Fairness Queueing: flows are assigned to queues by
+ * a hash, queues take turns, and so do the flows inside a queue. That saves only a record per waiting flow; it is for
+ * users who need a fixed number of queues.
  *
- * All operations are O(1) amortised, except a perturbation, which sorts what waits, and a turn among flows that mostly
- * wait with requests of very many quanta: O(those flows); memory is in proportion to the
- * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served; at
- * most 4096 such records are kept.
+ * All operations are O(1) amortised, except a perturbation, which sorts the waiting requests, and a turn among flows
+ * that mostly wait with requests of very many quanta: O(those flows). Memory is in proportion to the waiting requests.
+ * A flow's record outlives its last request while it owes, and for one round after it was served; at most 4096 such
+ * records are kept.
  */
 export class FairQueue<T> {
   readonly #root: Lane<T> = new Lane<T>('', 0, undefined)
@@ -55,10 +55,10 @@ export class FairQueue<T> {
   #evicted = 0
   #dead = 0
   #perturbations = 0
-  /** How often all debts were forgiven. */
+  /** Number of times that all debts were forgiven. */
   #era = 0
   #question: Question<T> | undefined = undefined
-  /** The number of the latest request that was dequeued while no other flow waited. */
+  /** Sequence number of the latest request that was dequeued while no other flow waited. */
   #latestAlone = -1
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -84,24 +84,24 @@ export class FairQueue<T> {
     this.#lanes = new FlowLanes(this.#root, this.#queues, rules)
   }
 
-  /** Requests that wait. */
+  /** Number of waiting requests. */
   get waiting(): number {
     return this.#root.count
   }
 
-  /** What they are expected to cost. */
+  /** Their expected cost. */
   get cost(): number {
     return this.#costs.ofAll(this.#root.cost, this.#root.count)
   }
 
   /**
-   * Takes a request of `flow` in, or refuses it because too many wait. `cost` is from 1e-9 to 1e12, in the units of the
+   * Enqueues a request of `flow`, or refuses it because too many wait. `cost` is from 1e-9 to 1e12, in the units of the
    * service. If it evicted another request, that is the ticket's `evicted`, and the caller must turn it away.
    *
-   * If it is {@link settle}d later, what requests of its flow really cost is learnt, apart for each `kind`: a route, a
-   * model; up to 16 kinds of each of 10 000 flows.
+   * If it is {@link settle}d later, the queue learns the actual costs of its flow's requests, separately for each
+   * `kind`: a route, a model; up to 16 kinds for each of 10 000 flows.
    *
-   * Throws, and changes nothing, on an empty flow, a bad cost, or if `weightOf` throws or gives a bad weight.
+   * Throws, and changes nothing, on an empty flow, a bad cost, or if `weightOf` throws or returns a bad weight.
    */
   enqueue(flow: Flow, item: T, cost = 1, kind = ''): Ticket<T> | Refused {
     flow = this.#flow(flow)
@@ -117,7 +117,7 @@ export class FairQueue<T> {
       if (evicted === undefined) return this.#refuse('full', this.#maxWaiting, flow, weights)
       this.#evicted++
       this.#leave(evicted)
-      // The flow's lane may have gone with it: a queue that empties forgets the flows that had nothing waiting.
+      // The flow's lane may have gone with it: a queue that empties forgets the flows without waiting requests.
       lane = this.#lanes.find(key)
     }
     const request = new Request(flow, item, cost, kind, this.#sequence++)
@@ -134,9 +134,9 @@ export class FairQueue<T> {
   /**
    * The next request, charged its cost. `undefined` if none waits: then all debts are forgiven, and no record is left.
    *
-   * A request that `isDead` calls dead at its turn is dropped instead: it costs its flow neither credit nor the turn,
-   * and the flow goes on with its next. `isDead` may be asked about the same request again until it says yes; it may
-   * use this queue, and if it throws nothing is lost. For `mayStart` see {@link peek}.
+   * A request that `isDead` reports as dead at its turn is dropped instead: it costs its flow neither credit nor the
+   * turn, and the flow continues with its next. `isDead` may be called with the same request again until it returns
+   * true; it may use this queue, and if it throws nothing is lost. For `mayStart` see {@link peek}.
    */
   dequeue(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
     const request = this.#root.head(isDead && this.#isLive(isDead), mayStart)
@@ -159,27 +159,30 @@ export class FairQueue<T> {
   }
 
   /**
-   * The request that `dequeue` would give, still waiting; another once something arrived, left, or was settled. Drops
-   * dead requests, as `dequeue` does.
+   * The request that `dequeue` would return, still waiting; another one once a request arrived, left, or was settled.
+   * Drops dead requests, as `dequeue` does.
    *
-   * A flow whose next request `mayStart` turns down is passed over, and keeps its turn while others are served, up to 16
-   * rounds ahead, or 16 requests like its own. If none of them can be served, it is served all the same. If `isStrict`, it is not: the others are
-   * served however far ahead their turns are, and `undefined` also means that `mayStart` turned down all of them.
+   * A flow whose next request `mayStart` rejects is skipped, and keeps its turn while others are served, up to 16
+   * rounds ahead, or 16 requests like its own. If none of the others can be served, it is served nevertheless. With
+   * `isStrict` it is not: the others are served however far ahead their turns are, and `undefined` also means that
+   * `mayStart` rejected all of them.
    */
   peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean, isStrict = false): Ticket<T> | undefined {
     return this.#root.head(isDead && this.#isLive(isDead), mayStart, isStrict)
   }
 
   /**
-   * From now until nothing of it waits, the flow's turns go to its newest request. What its turns are worth stays the
-   * same. Where nothing of it waits, this does nothing.
+   * Serves the flow's newest request first, from now until none of its requests waits. The value of its turns stays the
+   * same. Does nothing if none of its requests waits.
    */
   takeNewest(flow: Flow): void {
     const lane = this.#lanes.find(keyOf(this.#flow(flow)))
     if (lane !== undefined && lane.count > 0) lane.newestFirst = true
   }
 
-  /** Takes a request out before its turn; false if it had left already. Throws a `TypeError` on another's ticket. */
+  /**
+   * Removes a request before its turn; false if it had left already. Throws a `TypeError` on another queue's ticket.
+   */
   remove(ticket: Ticket<T>): boolean {
     const request = this.#own(ticket)
     if (request.lane === undefined) return false
@@ -189,8 +192,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Tells what a request that was dequeued and still runs has cost so far, from 0 to 1e12: its flow is charged what that
-   * is more than what it was told already, if another flow waits now. Has no effect on others.
+   * Reports the cost so far, from 0 to 1e12, of a dequeued request that still runs: its flow is charged the excess over
+   * the cost known before, if another flow waits now. Has no effect on other requests.
    */
   charge(ticket: Ticket<T>, costSoFar: number): void {
     requireCost('costSoFar', costSoFar, 0)
@@ -200,14 +203,15 @@ export class FairQueue<T> {
   }
 
   /**
-   * Tells the real cost of a request that was dequeued, from 0 to 1e12. Its flow is
-   * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that
-   * its next turns pay, even if nothing of it waits. If called more than once, the last figure counts, and the first is
-   * learnt, unless `teaches` is false; settling a request that was never dequeued has no effect.
+   * Reports the actual cost of a dequeued request, from 0 to 1e12. Its flow is charged the difference, or is refunded
+   * if any of its requests still waits. A charge beyond its credit is a debt that its next turns pay, even if none of
+   * its requests waits. If called more than once, the last cost counts, and the first is learnt, unless `teaches` is
+   * false; settling a request that was never dequeued has no effect.
    *
-   * Of the requests that were dequeued while no other flow waited, only the latest changes anything: if the costs of those
-   * before it had been known, their flow would have paid with the turns that nobody else wanted. Settle all requests of a queue or none: while some
-   * cost more than they declare, a request that is not settled stays charged as cautiously as one that runs.
+   * Of the requests that were dequeued while no other flow waited, only the latest changes anything: if the costs of
+   * those before it had been known, their flow would have paid with turns that no other flow wanted. Settle all
+   * requests of a queue or none: while some cost more than they declare, a request that is not settled stays charged as
+   * cautiously as a running one.
    */
   settle(ticket: Ticket<T>, actualCost: number, teaches = true): void {
     requireCost('actualCost', actualCost, 0)
@@ -222,8 +226,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * The ticket of a request that runs and never was in the queue, because it did not need to wait: its flow is charged
-   * what it costs beyond `costSoFar`. Throws on an empty flow or a bad cost.
+   * The ticket of a running request that was never in the queue, because it did not need to wait: its flow is charged
+   * the cost beyond `costSoFar`. Throws on an empty flow or a bad cost.
    */
   started(flow: Flow, item: T, cost = 1, kind = '', costSoFar: number = cost): Ticket<T> {
     requireCost('cost', cost)
@@ -234,19 +238,19 @@ export class FairQueue<T> {
     return request
   }
 
-  /** What a request of `flow` that declares `cost` is expected to cost, as far as that has been learnt. */
+  /** Expected cost of a request of `flow` that declares `cost`, as far as it has been learnt. */
   expected(flow: Flow, cost: number, kind = ''): number {
     return this.#costs.expected(keyOf(this.#flow(flow)), kind, cost)
   }
 
-  /** Learns what a request has cost that never was in the queue, because it did not need to wait. */
+  /** Learns the cost of a request that was never in the queue, because it did not need to wait. */
   learn(flow: Flow, cost: number, actualCost: number, kind = ''): void {
     if (this.#learns) this.#costs.learn(keyOf(this.#flow(flow)), kind, cost, actualCost)
   }
 
   /**
-   * Deals all waiting requests to SFQ's queues anew, by another key, so that flows no longer share the same queues. Every
-   * flow keeps its order, its credit and its debts; nothing is refused. With `'perFlow'` it does nothing.
+   * Reassigns all waiting requests to SFQ's queues with a new key, so that other flows share a queue. Every flow keeps
+   * its order, its credit and its debts; nothing is refused. Does nothing with `'perFlow'`.
    */
   perturb(): void {
     const queues = this.#queues
@@ -258,7 +262,7 @@ export class FairQueue<T> {
     this.#lanes.rehome(shrinks ? length / 2 : length, key)
   }
 
-  /** How `flow` stands now. Changes nothing. */
+  /** The present state of `flow`. Changes nothing. */
   standing(flow: Flow): Standing {
     flow = this.#flow(flow)
     return this.#standing(flow, this.#weigh(flow))
@@ -288,7 +292,7 @@ export class FairQueue<T> {
     }
   }
 
-  /** The flow, checked. Where flows share queues, their first names alone count. */
+  /** The flow, checked. If flows share queues, only their first names count. */
   #flow(flow: Flow): Flow {
     if (typeof flow === 'string' && flow !== '') return flow
     const checked = requireFlow(flow)
@@ -313,31 +317,31 @@ export class FairQueue<T> {
     return [...above, leaf]
   }
 
-  /** What waits in a lane has changed. */
+  /** The waiting cost of a lane has changed. */
   #resized(lane: Lane<T>): void {
     if (this.#queues !== undefined) this.#root.longest?.update(lane)
     else for (let each = lane; each.up !== undefined; each = each.up) each.up.longest?.update(each)
   }
 
   /**
-   * A request has cost, or costs, this instead of what its flow was charged for it. That changes so many of its lanes, from
-   * its flow's up.
+   * A request has cost, or costs, this instead of its earlier charge. That changes this number of its lanes, from its
+   * flow's up.
    */
   #correct(request: Request<T>, cost: number, levels: number = ALL_LEVELS): void {
     const { path, key } = request
     const change = Math.max(cost, request.free) - Math.max(request.cost, request.free)
     let lane = this.#lanes.find(key)
     if (change > 0 && lane === undefined && levels === ALL_LEVELS) {
-      // Asked first, because it may use this queue.
+      // Called first, because it may use this queue.
       const weights = this.#weigh(path)
       lane = this.#lanes.find(key) ?? this.#lanes.open(path, key, weights)
     }
     request.cost = cost
-    // What was forgiven is not given back.
+    // A forgiven debt is not refunded.
     if (change > 0 || (change < 0 && request.era === this.#era)) lane?.correct(change, levels)
   }
 
-  /** The lanes of a request, from its flow's up, beside which others wait now. */
+  /** Number of a request's lanes, from its flow's up, beside which others wait now. */
   #contested({ path, key }: Request<T>): number {
     const lane = this.#lanes.find(key)
     if (lane !== undefined) return contestedLevels(lane, this.#root)
@@ -354,13 +358,13 @@ export class FairQueue<T> {
     return request
   }
 
-  /** Made once per `isDead`, because a caller passes the same one with every call. */
+  /** Created once per `isDead`, because a caller passes the same one with every call. */
   #isLive(isDead: (item: T) => boolean): IsLive<T> {
     if (this.#question?.isDead !== isDead) this.#question = this.#put(isDead)
     return this.#question.isLive
   }
 
-  /** Apart from `#isLive`, which would otherwise allocate this closure's context at every call. */
+  /** Separate from `#isLive`, which would otherwise allocate this closure's context at every call. */
   #put(isDead: (item: T) => boolean): Question<T> {
     requireFunction('isDead', isDead)
     return { isDead, isLive: (request) => this.#keeps(request, isDead) }
@@ -395,13 +399,13 @@ export class FairQueue<T> {
     return { refused, limit, ...this.#standing(flow, weights) }
   }
 
-  /** How a flow stands, or all whose paths begin so. */
+  /** The state of a flow, or of all flows whose paths have this prefix. */
   #standing(flow: Flow, weights: readonly number[]): Standing {
     const lanes = this.#lanesOf(flow, weights).map(({ lane }) => lane)
     const own = lanes.pop() ?? this.#lanes.group(flow)
     let [share, above]: [number, Lane<T> | undefined] = [1, this.#root]
     for (const [level, lane] of [...lanes, own].entries()) {
-      // Sums of weights that are far apart are not exact.
+      // Sums of weights of very different magnitudes are not exact.
       const others = Math.max(0, (above?.members ?? 0) - (lane?.counted ?? 0))
       share *= weights[level]! / (others + weights[level]!)
       above = lane
@@ -415,7 +419,7 @@ const ALL_LEVELS = Number.POSITIVE_INFINITY
 const EVEN: readonly number[] = [1, 1, 1, 1]
 const NOTHING_WAITS = { count: 0, cost: 0 }
 
-/** The lanes from this one up beside which others wait; infinitely many if that holds for all. */
+/** Number of lanes from this one up beside which others wait; infinite if that holds for all. */
 function contestedLevels<T>(leaf: Lane<T>, root: Lane<T>): number {
   let levels = 0
   let lane = leaf
@@ -423,7 +427,7 @@ function contestedLevels<T>(leaf: Lane<T>, root: Lane<T>): number {
   return lane === root ? ALL_LEVELS : levels
 }
 
-/** Gives a lane and those above it these weights, from the first level on. */
+/** Sets the weights of a lane and those above it, from the first level on. */
 function reweigh<T>(leaf: Lane<T>, weights: readonly number[]): void {
   let lane = leaf
   for (let level = weights.length - 1; level >= 0; level--) {

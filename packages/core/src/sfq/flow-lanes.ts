@@ -8,11 +8,11 @@ import { Ring, type RingRules } from './ring.js'
 /**
  * One lane per waiting flow: below the root or, given SFQ's `queues`, in one of them.
  *
- * A flow waits in one queue at a time. The queue is chosen when the flow starts to wait and kept until nothing of it
- * waits (or everything is dealt anew), so its requests keep their order, it has one weight, and a heavy flow is not
- * served as if it were several.
+ * A flow waits in one queue at a time. The queue is chosen when the flow starts to wait and kept until none of its
+ * requests waits (or everything is reassigned), so its requests keep their order, it has one weight, and a heavy flow
+ * is not served as if it were several.
  *
- * Above the lane of a path there is one for each of its beginnings, as long as something is remembered below it.
+ * Above the lane of a path there is one for each of its prefixes, as long as a record is kept below it.
  */
 export class FlowLanes<T> {
   readonly #root: Lane<T>
@@ -27,23 +27,23 @@ export class FlowLanes<T> {
     this.#rules = rules
   }
 
-  /** Number of flows, and beginnings of paths, of which something is remembered. */
+  /** Number of flows, and prefixes of paths, with a record. */
   get records(): number {
     return this.#lanes.size + this.#groups.size
   }
 
-  /** The lane of the flow of this key, if there is one. */
+  /** The lane of the flow with this key, if there is one. */
   find(key: string): Lane<T> | undefined {
     return this.#lanes.get(key)
   }
 
-  /** The lane of all flows whose paths begin so. */
+  /** The lane of all flows whose paths have this prefix. */
   group(beginning: Flow): Lane<T> | undefined {
     if (this.#groups.size === 0) return undefined
     return this.#groups.get(keyOf(typeof beginning === 'string' ? [beginning] : beginning))
   }
 
-  /** Makes that lane, where `find` found none. `weights` are those of the flow's names, from the first level on. */
+  /** Creates that lane, after `find` found none. `weights` are those of the flow's names, from the first level on. */
   open(flow: Flow, key: string, weights: readonly number[]): Lane<T> {
     let up = this.#queues?.pick(key) ?? this.#root
     if (typeof flow !== 'string')
@@ -71,10 +71,10 @@ export class FlowLanes<T> {
   }
 
   /**
-   * Deals all flows to the queues anew: nothing is lost or refused, and every flow keeps its order.
+   * Reassigns all flows to the queues: nothing is lost or refused, and every flow keeps its order.
    *
    * Credit, debt and newness go with the flow, in order of their oldest requests. The queues start from the sum of
-   * what their flows bring; a flow that was alone brings its queue's deficit, which was its own.
+   * their flows' credits; a flow that was alone takes its queue's deficit along, which was its own.
    */
   rehome(queues: number, key: Words | undefined): void {
     const hashed = this.#queues
@@ -103,7 +103,7 @@ function moveOf<T>(lane: Lane<T>): Move<T> {
   return { lane, deficit, place: up.place === 'new' && lane.place === 'new' ? 'new' : 'old' }
 }
 
-/** Puts a flow's lane with all its waiting requests into a queue. */
+/** Moves a flow's lane with all its waiting requests into a queue. */
 function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
   lane.up = queue
   lane.deficit = deficit

@@ -5,13 +5,13 @@ import { Ring, type RingRules } from './ring.js'
 
 /** Queues in a flow's hand. */
 const HAND = 4
-/** Requests from which on a queue counts as occupied. */
+/** A queue with at least this number of requests counts as occupied. */
 const OCCUPIED = 4
 /** Consecutive arrivals that must find the queues crowded. */
 const ARRIVALS = 256
 
 /**
- * SFQ's queues: a number of lanes below the root. Every flow has a hand of up to four of them, which follows from its name
+ * SFQ's queues: a number of lanes below the root. Every flow has a hand of up to four of them, determined by its name
  * and a secret key. Keeps no record of any flow.
  *
  * @see P. E. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990: queues found by a hash that is perturbed
@@ -47,9 +47,9 @@ export class HashedQueues<T> {
   }
 
   /**
-   * The queue of its hand that a flow without waiting requests should join: the one where others have the least cost
-   * waiting. Among equals, the first of the hand. (By the number of requests, a heavy flow would compete in all queues of
-   * its hand as if it were as many flows.)
+   * The queue of its hand that a flow without waiting requests should join: the one with the least waiting cost of
+   * other flows. Among equals, the first of the hand. (By the number of requests, a heavy flow would compete in all
+   * queues of its hand as if it were as many flows.)
    */
   pick(flow: string): Lane<T> {
     const hand = this.#hand
@@ -74,7 +74,10 @@ export class HashedQueues<T> {
     this.occupancy.shrank(lane.up!.count)
   }
 
-  /** Starts over with empty queues below an empty root. The caller then puts back what waited and calls `dealt`. */
+  /**
+   * Starts over with empty queues below an empty root. The caller then puts the waiting requests back and calls
+   * `dealt`.
+   */
   renew(queues: number, key: Words | undefined): void {
     this.#key = key
     const root = this.#root
@@ -86,7 +89,7 @@ export class HashedQueues<T> {
     this.#lanes = Array.from({ length: queues }, () => this.#queue())
   }
 
-  /** Everything that waited is back. */
+  /** All waiting requests are back. */
   dealt(): void {
     this.occupancy.reset(this.#lanes.map(({ count }) => count))
   }
@@ -101,10 +104,10 @@ export class HashedQueues<T> {
 }
 
 /**
- * Tells when busy flows have become too many for the number of queues.
+ * Detects that too many flows are busy for the number of queues.
  *
- * While at most a third of the queues is occupied, a hand of four nearly always has a free one; beyond that, light flows
- * start to share with heavy ones, and shares are no longer fair. O(1) per request.
+ * While at most a third of the queues is occupied, a hand of four nearly always has a free one; beyond that, light
+ * flows start to share with heavy ones, and shares are no longer fair. O(1) per request.
  */
 class QueueOccupancy {
   #queues: number
@@ -116,7 +119,7 @@ class QueueOccupancy {
     this.#queues = queues
   }
 
-  /** Queues that hold four requests or more. */
+  /** Number of queues with four requests or more. */
   get occupied(): number {
     return this.#occupied
   }
@@ -143,7 +146,7 @@ class QueueOccupancy {
     if (count === OCCUPIED - 1) this.#occupied--
   }
 
-  /** All requests were dealt anew; the queues now hold `counts`. */
+  /** All requests were reassigned; the queues now hold `counts`. */
   reset(counts: readonly number[]): void {
     if (counts.length !== this.#queues) this.#arrivals = 0
     this.#queues = counts.length
@@ -164,9 +167,9 @@ export function deal(words: Uint32Array, deck: number, hand: Int32Array): void {
   for (let i = 0; i < hand.length; i++) {
     let card = Math.floor((words[i]! * (deck - i)) / 0x1_0000_0000)
     let place = 0
-    // The earlier cards, ascending: each that is not above this one takes one number away below it.
+    // The earlier cards, ascending: each one up to this card shifts it by one.
     for (; place < i && sorted[place]! <= card; place++) card++
-    // Of so few, one by one is quicker than `copyWithin`.
+    // For few elements a loop is faster than `copyWithin`.
     for (let above = i; above > place; above--) sorted[above] = sorted[above - 1]!
     sorted[place] = card
     hand[i] = card

@@ -3,20 +3,20 @@ import type { LongestQueue } from './longest-queue.js'
 import type { Request } from './request.js'
 import type { Ring } from './ring.js'
 
-/** Asks whether a request is still wanted; takes it off its lane if it is not. */
+/** Whether a request is still wanted; removes it from its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean
 
-/** Where a lane is: out of its parent's ring, on the list of new lanes, or among those that go round. */
+/** State of a lane: out of its parent's ring, on the list of new lanes, or in rotation. */
 export type Place = 'out' | 'new' | 'old'
 
 /**
- * A member of a ring that takes turns: a line of requests, or a lane whose own ring shares out its turns.
+ * A member of a ring that takes turns: a line of requests, or a lane whose own ring distributes its turns.
  *
- * Lanes form a tree. Below its root are the flows, or the first names of their paths, and below those the next; or SFQ's
- * queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
+ * Lanes form a tree. Below its root are the flows, or the first names of their paths, and below those the next; or
+ * SFQ's queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
  */
 export class Lane<T> implements Linked<Lane<T>> {
-  /** The key of its flow, or of the beginning of a path; empty for a lane that belongs to no flow. */
+  /** The key of its flow, or of a path's prefix; empty for a lane that belongs to no flow. */
   readonly key: string
   /** The lane in whose ring this one takes turns; `undefined` at the root. */
   up: Lane<T> | undefined
@@ -26,7 +26,7 @@ export class Lane<T> implements Linked<Lane<T>> {
   members = 0
   /** True for one of SFQ's queues: it weighs as much as its members together. */
   weighsAsMany = false
-  /** Number of requests that wait in it, and their cost. */
+  /** Number of its waiting requests, and their cost. */
   count = 0
   cost = 0
   /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
@@ -38,9 +38,9 @@ export class Lane<T> implements Linked<Lane<T>> {
   newestFirst = false
   /** The turns of the lanes below; `undefined` in a line. */
   ring: Ring<T> | undefined = undefined
-  /** Its longest member, where it is known. */
+  /** Its longest member, if known. */
   longest: LongestQueue<T> | undefined = undefined
-  // From here on, written by the parent's ring alone.
+  // The following are written by the parent's ring alone.
   place: Place = 'out'
   /** The round of its turn: the present round or the next. */
   round = 0
@@ -49,13 +49,13 @@ export class Lane<T> implements Linked<Lane<T>> {
   served = -1
   next: Lane<T> | undefined = undefined
   previous: Lane<T> | undefined = undefined
-  /** Whether its head cost more than its turn was worth when it was last looked at. */
+  /** Whether its head cost more than its turn was worth at the last inspection. */
   costly = false
-  /** Whether it is in the ring though nothing of it waits: until its turn has passed, or its debt is paid. */
+  /** Whether it is in the ring without waiting requests: until its turn has passed, or its debt is paid. */
   passing = false
   /** Its part of the pool in its parent's ring now. */
   pooled = 0
-  /** The weight with which it counts in its parent now. */
+  /** Its present weight in its parent's sum. */
   counted = 0
 
   // Written by `LongestQueue` alone.
@@ -104,7 +104,7 @@ export class Lane<T> implements Linked<Lane<T>> {
     if (this.ring !== undefined) return this.ring.head(isLive, mayStart, isStrict)
     for (;;) {
       const next = this.#firstInTurn
-      // Compared again, because `isLive` may itself have changed the line.
+      // Compared again, because `isLive` itself may have changed the line.
       if (next === undefined || isLive === undefined || (isLive(next) && next === this.#firstInTurn)) return next
     }
   }
@@ -124,8 +124,8 @@ export class Lane<T> implements Linked<Lane<T>> {
   }
 
   /**
-   * Corrects an earlier charge by `change`, below zero to give back, of this lane and those above, so many in all. An empty
-   * lane keeps its debt, but not its credit.
+   * Corrects an earlier charge by `change`, below zero for a refund, in `levels` lanes from this one up. An empty lane
+   * keeps its debt, but not its credit.
    */
   correct(change: number, levels: number = Number.POSITIVE_INFINITY): void {
     let lane: Lane<T> = this
@@ -133,14 +133,14 @@ export class Lane<T> implements Linked<Lane<T>> {
       const before = lane.deficit
       lane.deficit -= change
       if (lane.count === 0 && lane.deficit > 0) lane.deficit = 0
-      // Credit forfeited here must not become a present to the flows that share a queue with this one.
+      // Credit forfeited here must not benefit the flows that share a queue with this one.
       change = before - lane.deficit
       up.ring!.corrected(lane)
       lane.recount()
     }
   }
 
-  /** Brings the weights above up to date: a lane counts while it waits or owes. */
+  /** Updates the weights above: a lane counts while it waits or owes. */
   recount(): void {
     const { up } = this
     if (up === undefined) return

@@ -1,16 +1,19 @@
 import type { Lane } from './lane.js'
 import type { Request } from './request.js'
 
-/** The smallest binary exponent that is told apart; smaller sizes share its class, larger ones than the last share that. */
+/**
+ * The smallest binary exponent with its own class; smaller sizes share it, and sizes above the last class share that
+ * one.
+ */
 const LEAST_EXPONENT = -64
 const CLASSES = 192
 
 /**
- * Finds the longest queue at once: lanes by the cost that waits in them per weight, in classes of powers of two, so the
+ * Finds the longest queue in constant time: lanes by their waiting cost per weight, in classes of powers of two, so the
  * lane found is at least half as long as the longest. O(1) per change.
  */
 export class LongestQueue<T> {
-  /** The lanes of each class. Class 0 means that nothing waits, and is not kept. */
+  /** The lanes of each class. Class 0 is for empty lanes, and is not kept. */
   readonly #classes: Lane<T>[][] = [[]]
   #top = 0
 
@@ -48,8 +51,8 @@ export class LongestQueue<T> {
 }
 
 /**
- * The last request of a longest flow, if `lanes`, those of a request of this cost from the first level on, would not be as
- * long with it. Compared are the lanes that have the same one above them: accounts, then keys of an account.
+ * The last request of a longest flow, unless `lanes`, those of a request of this cost from the first level on, would be
+ * as long with it. The comparison is between lanes with the same parent: accounts, then keys of an account.
  */
 export function victimOf<T>(root: Lane<T>, lanes: readonly Sized<T>[], cost: number): Request<T> | undefined {
   let above = root
@@ -63,7 +66,7 @@ export function victimOf<T>(root: Lane<T>, lanes: readonly Sized<T>[], cost: num
   return above.cost / above.weight > (above.cost + cost) / lanes.at(-1)!.weight ? above.lastInTurn : undefined
 }
 
-/** The lane of a flow at one level, if there is one, and what it weighs now. */
+/** The lane of a flow at one level, if there is one, and its present weight. */
 export interface Sized<T> {
   readonly lane: Lane<T> | undefined
   readonly weight: number

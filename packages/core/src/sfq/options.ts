@@ -13,27 +13,27 @@ import {
 import { type Random, secretRandom } from '../random.js'
 import { type WeightOf, weightFrom } from '../weight.js'
 
-/** How a {@link FairQueue} is made up. */
+/** Options of a {@link FairQueue}. */
 export interface FairQueueOptions {
   /**
-   * `'perFlow'`: every flow that waits has a queue of its own: exact, fastest, and nothing to tune. A number: SFQ with
-   * that number of queues, which flows share; a flow joins the one of a hand of four where others have the least cost
-   * waiting, and those that share a queue take turns in it. `'auto'`: SFQ with 64 queues, doubled (to 4096 at most) when
-   * they are crowded, halved again, at a perturbation, when nearly none has been occupied. @default 'perFlow'
+   * `'perFlow'`: every waiting flow has its own queue: exact, fastest, and nothing to tune. A number: SFQ with that
+   * number of queues, which flows share; a flow joins the one of a hand of four with the least waiting cost of others,
+   * and flows that share a queue take turns in it. `'auto'`: SFQ with 64 queues, doubled (to 4096 at most) when they
+   * are crowded, halved again, at a perturbation, when nearly none has been occupied. @default 'perFlow'
    */
   queues?: 'perFlow' | 'auto' | number
   /** Whether a flow that starts to wait comes first, with one quantum. @default true */
   sparseFirst?: boolean
   /**
-   * A flow's share relative to others, from 1e-9 to 1e12, counted in steps of 2^-30; of a path, at each level, that of a
-   * name relative to those that have the same names above them. Asked at each arrival; a change holds from the next turn
-   * on. @default 1 for everybody
+   * A flow's share relative to others, from 1e-9 to 1e12, counted in steps of 2^-30; for a path, at each level, that of
+   * a name relative to its siblings. Called at each arrival; a change applies from the next turn on. @default 1 for
+   * every flow
    */
   weightOf?: WeightOf
   /**
-   * By what cost turns are taken, and requests charged while they run. `'learned'`: what requests of the flow were settled
-   * with, against what was asked, once one of them was settled with another cost. `'asked'`: the cost that each comes
-   * with. Their real cost is charged at the end in either case. @default 'learned'
+   * The cost by which turns are taken, and requests charged while they run. `'learned'`: by the settled costs of the
+   * flow's requests in relation to the declared ones, once one of them was settled with another cost. `'asked'`: the
+   * declared cost. In either case the actual cost is charged at the end. @default 'learned'
    */
   estimates?: 'learned' | 'asked'
   /** Requests of one flow that may wait. At least 1. @default 50 */
@@ -45,8 +45,10 @@ export interface FairQueueOptions {
    * per weight (within a factor of 2), unless the new request would make its own flow as long as that. @default 'evict'
    */
   overflow?: 'refuse' | 'evict'
-  /** Where SFQ's keys come from: keep it secret, for whoever knows it can choose names that share a queue. @default the
-   * platform's cryptographic generator */
+  /**
+   * Source of SFQ's keys. Keep it secret: a client that knows it can choose names that share a queue. @default the
+   * platform's cryptographic generator
+   */
   random?: Random
 }
 
@@ -56,10 +58,10 @@ export type FairQueueSettings = Settings<FairQueueOptions, 'weightOf'>
 /** Queues that `'auto'` starts from, and never has fewer than. */
 export const AUTO_QUEUES = 64
 const MOST_QUEUES = 65_536
-/** The range of costs in which sums of floats still tell requests apart. */
+/** The range of costs in which sums of floats still distinguish requests. */
 export const LEAST_COST = 1e-9
 export const MOST_COST = 1e12
-/** Steps of a weight: sums of such weights up to 8 million are exact, so that nothing remains when all have left. */
+/** Steps of a weight: sums of such weights up to 8 million are exact, so that no residue remains when all have left. */
 const WEIGHT_STEPS = 2 ** 30
 
 const RULES: OptionRules<FairQueueOptions, 'weightOf'> = {

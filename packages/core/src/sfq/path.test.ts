@@ -12,7 +12,7 @@ function countOf(items: readonly string[], name: string): number {
   return items.filter((item) => item.startsWith(name)).length
 }
 
-/** A node of a hierarchy: its weight, and its children or, of a leaf, the costs of its requests. */
+/** A node of a hierarchy: its weight, and its children or, for a leaf, the costs of its requests. */
 interface Node {
   readonly weight: number
   readonly children: readonly Node[]
@@ -32,7 +32,7 @@ const group = (children: fc.Arbitrary<Node>): fc.Arbitrary<Node> =>
   })
 const forest = fc.array(fc.oneof(leaf, group(fc.oneof(leaf, group(leaf)))), { minLength: 2, maxLength: 5 })
 
-/** The part of the service that hierarchical fairness (fluid, by weight at each node) gives to each leaf, by path. */
+/** The part of the service of each leaf by hierarchical fairness (fluid, by weight at each node), by path. */
 function shares(nodes: readonly Node[], part: number, above: readonly string[]): Map<string, number> {
   const all = new Map<string, number>()
   const sum = nodes.reduce((weights, { weight }) => weights + weight, 0)
@@ -99,7 +99,7 @@ describe('turns of paths', () => {
           total += cost
           served.set(item, served.get(item)! + cost)
         }
-        // No leaf is ever further from the fluid share than some turns of its siblings, and of the nodes above, take.
+        // No leaf is ever further from the fluid share than some turns of its siblings, and of the nodes above.
         for (const [name, share] of ideal) expect(Math.abs(served.get(name)! - share * total)).toBeLessThan(80)
       }),
       { numRuns: 60 },

@@ -1,21 +1,24 @@
-/** Requests that the averages of costs remember. */
+/** Number of requests over which costs are averaged. */
 const COST_MEMORY = 300
-/** Part of the mean cost that the quantum is at least: on average, a round serves one of every 16 lanes that it visits. */
+/**
+ * Lower bound of the quantum as a part of the mean cost: on average, a round serves one of every 16 lanes that it
+ * visits.
+ */
 const LEAST_PART = 1 / 16
-/** Most by which the quantum exceeds the geometric mean. */
+/** Largest excess of the quantum over the geometric mean. */
 const MOST_ROOM = 0.125
-/** Geometric means that one cost counts for at most: what one request declares must not make turns long for all. */
+/** Cap on a single cost, in geometric means: one declared cost must not make turns long for all. */
 const MOST_MEANS = 1000
-/** Geometric means by which the quantum follows the arithmetic one at most. */
+/** Cap on the lower bound by the arithmetic mean, in geometric means. */
 const MOST_FLOOR = 8
 
 /**
- * The quantum: the cost that a lane of weight 1 is credited in a round. It is the geometric mean of the costs that were
- * served lately, so that a turn is worth about one ordinary request, however much the few costly ones cost: with the
- * arithmetic mean, each costly request would give every flow long turns for a while. Where costs vary, it is up to an
- * eighth more, so that a lane of ordinary requests seldom owes more than its next turn. At least a sixteenth of the arithmetic mean, so that
- * choosing stays O(1), but by that no more than eight geometric means; and at least the smallest cost seen. One request,
- * whatever it declares, changes it by a few parts in a hundred once 300 have been served.
+ * The quantum: the cost that a lane of weight 1 is credited in a round. It is the geometric mean of the recently served
+ * costs, so that a turn is worth about one ordinary request, regardless of the few costly ones: with the arithmetic
+ * mean, each costly request would give every flow long turns for a while. If costs vary, it is up to an eighth more, so
+ * that a lane of ordinary requests seldom owes more than its next turn. It is at least a sixteenth of the arithmetic
+ * mean, so that choosing stays O(1), but by that no more than eight geometric means; and at least the smallest cost
+ * seen. One request with any declared cost changes it by a few parts in a hundred once 300 have been served.
  */
 export class Quantum {
   #served = 0

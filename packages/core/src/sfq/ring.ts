@@ -4,26 +4,28 @@ import type { IsLive, Lane, Place } from './lane.js'
 import type { Quantum } from './quantum.js'
 import type { Request } from './request.js'
 
-/** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
+/** Tolerance when credit is compared with a cost: sums of fractions need not be exact. */
 const ROUNDING = 1e-9
 const CLOSE = 1 - ROUNDING
-/** Turns that a head may cost without being costly: this one and the next. */
+/** Most turns that an ordinary head may cost: this one and the next. */
 const ORDINARY_TURNS = 2
-/** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
+/** Part of a costly head's cost that all lanes with such heads together must have saved before it is served. */
 const IN_ADVANCE = 0.25
 /** Rounds, or requests of its own, by which others go ahead of a lane that may not start now. */
 const TURNS_AHEAD = 16
 /**
- * Lanes in which nothing waits that a queue remembers at most: their turns do not come while lanes that were never seen
- * before fill the capacity. Those beyond are forgotten at once, by which nobody gains.
+ * Most lanes without waiting requests that a queue remembers: their turns do not come while new lanes fill the
+ * capacity. Further ones are forgotten at once, which gives no flow an advantage.
  */
 const MOST_PASSING = 4_096
-/** Rounds in a row that may serve nobody, each brought up to the next that should, before they are doubled. */
+/**
+ * Consecutive rounds without service, each skipped to the next that should serve, before the number to skip is doubled.
+ */
 const VAIN_ROUNDS = 8
-/** Turns, at what they are worth now, that a lane keeps beyond its head: the quantum may have fallen since. */
+/** Turns, at their present value, that a lane keeps beyond its head: the quantum may have fallen since. */
 const MOST_TURNS = 16
 
-/** What all rings of one queue share. */
+/** State shared by all rings of one queue. */
 export interface RingRules<T> {
   readonly quantum: Quantum
   readonly costs: LearnedCosts
@@ -39,30 +41,30 @@ export interface RingRules<T> {
  *
  * At its turn a lane is credited once and served while its deficit (the credit it holds) covers its head; then it goes
  * to the end of the ring. Unused credit stays with a lane while it waits and is forfeited when it empties; debt stays
- * until the lane's turns have paid it. The quantum is fixed for the length of a round, so a round brings every lane
- * the same, whatever was served in the middle of it.
+ * until the lane's turns have paid it. The quantum is fixed for the length of a round, so a round brings every lane the
+ * same, independent of the requests served in between.
  *
  * A lane that has some credit may also be served in advance, and owe the rest:
- * - the first request of a turn, if this turn and the next can pay for it. So a lane whose requests cost now a little
- *   more than a turn, now a little less, is served in every round, and is not left out of one now and then;
- * - a costly request, of more than two turns, as soon as all lanes with such heads have saved up a quarter of its cost
- *   together. So costly requests start evenly spread. If each waited for its own credit, lanes that began together would
- *   save up together and start together, and would hold all slots for as long as they run.
- * While both wait, the service per weight of two lanes i and j thus never
- * differs by more than quantum + 2 · largest cost · (1/weight_i + 1/weight_j), over any interval.
+ * - the first request of a turn, if this turn and the next can pay for it. So a lane whose costs alternate between a
+ *   little more and a little less than a turn is served in every round, and does not miss one occasionally;
+ * - a costly request, of more than two turns, as soon as all lanes with such heads together have saved a quarter of its
+ *   cost. So costly requests start evenly spread. If each waited for its own credit, lanes that began together would
+ *   save together and start together, and would hold all slots for as long as they run.
+ * While both wait, the service per weight of two lanes i and j thus never differs by more than quantum + 2 · largest
+ * cost · (1/weight_i + 1/weight_j), over any interval.
  *
  * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum.
  * A lane that empties after it was served stays in the ring, empty, until its turn has passed: only then may it be new
  * again. Otherwise flows that send their requests one at a time would always come first.
  *
- * Choosing costs O(1) amortised; rounds in which no lane can be served are not walked, but credited in one pass. Where
- * most lanes wait with heads of very many turns, each such pass is O(lanes), and may serve but one request.
+ * Choosing costs O(1) amortised; rounds in which no lane can be served are not iterated, but credited in one pass. If
+ * most lanes wait with heads of very many turns, each such pass is O(lanes), and may serve only one request.
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
  *   which we extend to lanes that empty in the ring, and by `served` to lanes that empty because their requests gave up
- * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016, which spreads
- *   costly requests by the slot that asks; spreading them by what lanes have saved up needs no slots
+ * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016, which
+ *   spreads costly requests by the slot that becomes free; spreading them by the lanes' savings needs no slots
  */
 export class Ring<T> {
   readonly #owner: Lane<T>
@@ -72,7 +74,7 @@ export class Ring<T> {
   #round = 1
   #quantum = 0
   #servedInRound = true
-  /** Rounds in a row that served nobody though, by the numbers, they should have. */
+  /** Consecutive rounds that served no request although, by the arithmetic, they should have. */
   #vain = 0
   /** The credit of all lanes with costly heads, less the debt of all lanes that owe. */
   #pool = 0
@@ -106,7 +108,7 @@ export class Ring<T> {
     this.#pay(lane)
   }
 
-  /** The credit of a lane was corrected. A lane that owes takes turns until they have paid. */
+  /** A lane's credit was corrected. A lane that owes takes turns until they have paid. */
   corrected(lane: Lane<T>): void {
     this.#pay(lane)
     if (lane.deficit >= 0 || lane.place !== 'out') return
@@ -114,25 +116,26 @@ export class Ring<T> {
     this.#pass(lane)
   }
 
-  /** A lane stays in the ring though nothing of it waits. */
+  /** A lane stays in the ring without waiting requests. */
   keep(lane: Lane<T>): void {
     lane.passing = true
     this.#rules.passing++
   }
 
-  /** A lane that was passing has something waiting again, or is gone. */
+  /** A passing lane has a waiting request again, or is gone. */
   passed(lane: Lane<T>): void {
     lane.passing = false
     this.#rules.passing--
   }
 
   /**
-   * The request to be served next; asked again, the same, unless something arrived or left. Takes off the requests that
-   * `isLive` finds dead before it looks at any credit, so they cost neither credit nor a turn. A lane whose head `mayStart`
-   * turns down keeps its turn and its place while others are served, up to 16 rounds ahead, or as many rounds as 16 of
-   * its own requests cost: requests of others that cost nearly nothing make rounds short, and must not bring its own
-   * turn before theirs. If none of them can be, it is served all the same. If `isStrict`, it is not: then others are served however far away their turns are, and
-   * `undefined` means that all are turned down. O(lanes turned down) more.
+   * The next request to serve; the same at the next call, unless a request arrived or left. Removes the requests that
+   * `isLive` finds dead before it considers any credit, so they cost neither credit nor a turn. A lane whose head
+   * `mayStart` rejects keeps its turn and its place while others are served, up to 16 rounds ahead, or as many rounds
+   * as 16 of its own requests cost: requests of others with a cost near zero make rounds short, and must not bring its
+   * own turn before theirs. If none of the others can be served, it is served nevertheless. With `isStrict` it is not:
+   * then others are served however far away their turns are, and `undefined` means that all are rejected. O(rejected
+   * lanes) more.
    */
   head(isLive?: IsLive<T>, mayStart?: (item: T) => boolean, isStrict = false): Request<T> | undefined {
     const { costs } = this.#rules
@@ -145,16 +148,16 @@ export class Ring<T> {
       if (isStrict && isLast) return undefined
       const most = isStrict || passed === undefined ? Number.POSITIVE_INFINITY : this.#turnsAhead(dearest)
       if (lane === undefined || isLast || (isAhead && ahead >= most)) {
-        // Nobody else's turn is near.
+        // No other lane's turn is near.
         mayStart = undefined
         passed = undefined
         continue
       }
       if (lane.round > this.#round) ahead += this.#beginRound(lane, most - ahead)
       else this.#catchUp(lane)
-      // A group is passed over as a whole: that costs no turn in it.
+      // A group is skipped as a whole: that costs no turn in it.
       const head = lane.weighsAsMany ? lane.head(isLive, mayStart, isStrict) : lane.head(isLive)
-      // A dead request may have taken the lane with it, or one that was passed over.
+      // A dead request may have removed the lane, or one that was skipped.
       if (lane !== this.#after(passed)) passed = undefined
       else if (head === undefined ? lane.count > 0 : mayStart !== undefined && !mayStart(head.item)) {
         passed = lane
@@ -174,7 +177,7 @@ export class Ring<T> {
     this.#servedInRound = true
   }
 
-  /** The last request of a lane has gone, served or not. */
+  /** The last request of a lane has left, served or not. */
   emptied(lane: Lane<T>): void {
     if (lane.deficit > 0) lane.deficit = 0
     lane.costly = false
@@ -189,7 +192,7 @@ export class Ring<T> {
     this.#pass(lane)
   }
 
-  /** Lets every lane go. For when no request waits: all turns could pass at once. */
+  /** Removes all lanes. For the case that no request waits: all turns could pass at once. */
   clear(): void {
     for (let lane = this.#front(); lane !== undefined; lane = this.#front()) this.#leave(lane)
   }
@@ -226,7 +229,7 @@ export class Ring<T> {
     return lane.served !== this.#round && lane.deficit + worth >= cost * CLOSE
   }
 
-  /** Brings the pool up to date with a lane's credit or debt. */
+  /** Updates the pool with a lane's credit or debt. */
   #pay(lane: Lane<T>): void {
     const pools = lane.costly || lane.deficit < 0 ? lane.deficit : 0
     if (pools === lane.pooled) return
@@ -234,12 +237,12 @@ export class Ring<T> {
     lane.pooled = pools
   }
 
-  /** What a turn is worth to a lane. (A queue that owes for flows that have left pays as one flow would.) */
+  /** The value of a turn for a lane. (A queue that owes for flows that have left pays as one flow would.) */
   #worth(lane: Lane<T>): number {
     return this.#quantum * (lane.weight || 1)
   }
 
-  /** Nothing waits in a lane of the ring. */
+  /** A lane of the ring has no waiting request. */
   #pass(lane: Lane<T>): void {
     if (this.#rules.passing >= MOST_PASSING) {
       this.#leave(lane)
@@ -249,8 +252,8 @@ export class Ring<T> {
   }
 
   /**
-   * The turn of an empty lane without debt. If this round's credit has paid the debt, it stays for another: else it could
-   * be new in the same round, and be credited twice.
+   * The turn of an empty lane without debt. If this round's credit has paid the debt, the lane stays for another:
+   * otherwise it could be new in the same round, and be credited twice.
    */
   #turnPassed(lane: Lane<T>): void {
     if (this.#rules.sparseFirst && lane.credited === this.#round) {
@@ -259,7 +262,7 @@ export class Ring<T> {
     } else this.#leave(lane)
   }
 
-  /** A lane that was passed over for whole rounds is credited for them as all others were. */
+  /** Credits a lane that was skipped for whole rounds, as all others were. */
   #catchUp(lane: Lane<T>): void {
     const missed = this.#round - lane.round - (lane.credited === lane.round ? 1 : 0)
     if (missed > 0 && lane.place === 'old') credit(lane, missed * this.#worth(lane))
@@ -291,12 +294,15 @@ export class Ring<T> {
     return lane.place === 'new' ? this.#new : this.#old
   }
 
-  /** Rounds for which others may be served before a lane of weight 1 that is turned down, and whose head costs this. */
+  /** Rounds for which others may be served before a rejected lane of weight 1 whose head has this cost. */
   #turnsAhead(cost: number): number {
     return TURNS_AHEAD * Math.max(1, cost / this.#quantum)
   }
 
-  /** Begins the round of this lane, before which all are turned down; goes on by so many at most, and tells how many. */
+  /**
+   * Starts the round of this lane, before which all are rejected; advances by at most `most` rounds, and returns their
+   * number.
+   */
   #beginRound(from: Lane<T>, most: number): number {
     this.#round = from.round
     this.#quantum = this.#rules.quantum.value
@@ -308,17 +314,18 @@ export class Ring<T> {
   }
 
   /**
-   * Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served, of those
-   * that have not been turned down: from this one on.
+   * Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served, of the
+   * lanes that have not been rejected: from this one on.
    *
-   * That can be too few: the pool gains less once a debt is paid, and what a turn is worth may be lost beside a deficit
-   * that is 10^16 times as large. So rounds in vain are doubled, and each call takes a bounded number of them.
+   * That can be too few: the pool gains less once a debt is paid, and the value of a turn may be lost beside a deficit
+   * that is 10^16 times as large. So the number of vain rounds is doubled, and each call takes a bounded number of
+   * them.
    *
-   * At most this many. Gives the number, with the last.
+   * At most `most` rounds. Returns the number, with the last.
    */
   #skipRounds(from: Lane<T> | undefined, most: number): number {
     const { costs } = this.#rules
-    // What the pool gains in a round, at most.
+    // Upper bound of the pool's gain in a round.
     let gain = 0
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head()
@@ -347,7 +354,7 @@ export class Ring<T> {
       const worth = this.#worth(lane)
       if (lane.count > 0 || owes) credit(lane, (rounds - 1) * worth)
       if (lane.count === 0 && lane.deficit >= 0) {
-        // Whose debt was paid by the last of these rounds leaves after the next.
+        // A lane whose debt was paid by the last of these rounds leaves after the next.
         const stays = this.#rules.sparseFirst && owes && lane.deficit < worth * CLOSE
         lane.deficit = 0
         if (!stays) this.#leave(lane)
@@ -358,18 +365,18 @@ export class Ring<T> {
   }
 }
 
-/** Whether anything waits in this lane or in one behind it. */
+/** Whether a request waits in this lane or in one behind it. */
 function anyWaits<T>(lane: Lane<T> | undefined): boolean {
   while (lane !== undefined && lane.count === 0) lane = lane.next
   return lane !== undefined
 }
 
-/** Whether a head is to be spread among others of its kind. */
+/** Whether a head is to be spread among other costly ones. */
 function isCostly(cost: number, worth: number): boolean {
   return cost > ORDINARY_TURNS * worth
 }
 
-/** A debt that was paid but for rounding is paid, and credit that was used up is. */
+/** A residual debt within the rounding error counts as paid, and a residual credit as used. */
 function credit<T>(lane: Lane<T>, by: number): void {
   const deficit = lane.deficit + by
   lane.deficit = Math.abs(deficit) < Math.abs(by) * ROUNDING ? 0 : deficit

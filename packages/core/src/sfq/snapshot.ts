@@ -1,38 +1,38 @@
-/** How a flow stands: what it has waiting, and its part of the service. */
+/** State of a flow: its waiting requests, and its part of the service. */
 export interface Standing {
-  /** Requests of the flow that wait. */
+  /** Number of the flow's waiting requests. */
   readonly waiting: number
-  /** What they are expected to cost. */
+  /** Their expected cost. */
   readonly cost: number
-  /** Its weight over the weights of all that wait or owe, itself included: above 0, at most 1. */
+  /** Its weight over the weights of all flows that wait or owe, itself included: above 0, at most 1. */
   readonly share: number
 }
 
-/** A request that was not taken in. Nothing of it is kept. */
+/** A refused request. Nothing of it is kept. */
 export interface Refused extends Standing {
   /** `flow-full`: its flow is at its limit; `full`: the whole queue is. */
   readonly refused: 'flow-full' | 'full'
-  /** The bound that it met, in requests. */
+  /** The bound that it reached, in requests. */
   readonly limit: number
 }
 
-/** A queue's state, as plain JSON. Every request ever enqueued waits, or has left in exactly one of four ways. */
+/** A queue's state, as plain JSON. Every enqueued request waits, or has left in exactly one of four ways. */
 export interface FairQueueSnapshot {
-  /** Requests that wait, and their cost. */
+  /** Number of waiting requests, and their cost. */
   readonly waiting: number
   readonly cost: number
-  /** Flows of which something is remembered. */
+  /** Flows with a record. */
   readonly records: number
-  /** Cost that a turn is worth to weight 1. */
+  /** The value of a turn for weight 1, in cost. */
   readonly quantum: number
   readonly enqueued: number
   readonly refused: number
   readonly dequeued: number
   readonly removed: number
   readonly evicted: number
-  /** Taken off because `isDead` said so. */
+  /** Removed because `isDead` returned true. */
   readonly dead: number
-  /** SFQ only. */
+  /** Only for SFQ. */
   readonly sfq: SfqSnapshot | undefined
 }
 
@@ -40,7 +40,7 @@ export interface FairQueueSnapshot {
 export interface SfqSnapshot {
   readonly queues: number
   readonly perturbations: number
-  /** Requests that wait in each queue. */
+  /** Number of waiting requests in each queue. */
   readonly lengths: readonly number[]
   /** Queues with at least four requests. */
   readonly occupied: number

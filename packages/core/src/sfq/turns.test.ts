@@ -19,7 +19,7 @@ type Step =
   | { do: 'settle'; which: number; factor: number }
 
 const flow = fc.nat(5)
-/** Odd fractions: whether credit covers a cost never hangs on the last bit of a sum. */
+/** Odd fractions: whether credit covers a cost never depends on the last bit of a sum. */
 const fraction = (most: number): fc.Arbitrary<number> => fc.integer({ min: 100, max: most * 997 }).map((n) => n / 997)
 const cost = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }), fraction(30))
 const weight = fc.constantFrom(0.25, 0.5, 1, 2, 4)
@@ -49,7 +49,7 @@ describe('turns, beside a round robin that walks every round', () => {
   })
 })
 
-/** Serves `dequeues` requests of flows that always wait; the cost served to each, after each. */
+/** Serves `dequeues` requests of flows that always wait; returns the cost served to each, after each. */
 function backlogged<T extends FairQueue<string>>(
   queue: T,
   costs: ReadonlyMap<string, () => number>,
@@ -139,7 +139,7 @@ describe('shares of flows that wait', () => {
     const served = backlogged(queue, costs, 30_000)
     const fair = [...served.values()].reduce((sum, x) => sum + x, 0) / weights.reduce((sum, x) => sum + x, 0)
     weights.forEach((each, i) => {
-      // What is served seldom is served in large pieces.
+      // Rare service comes in large pieces.
       expect(Math.abs(served.get(`${i}`)! / each / fair - 1)).toBeLessThan(requests[i]! < 60 ? 0.1 : 0.03)
     })
   })
@@ -209,7 +209,7 @@ describe('the new list', () => {
 })
 
 describe('a flow that has one request at a time, and asks again when it likes', () => {
-  /** What such a flow is served, as a part of what flows of cost 1 that always wait are; `cost` shows when it is served. */
+  /** Service of such a flow, as a part of that of flows of cost 1 that always wait; `cost` shows when it is served. */
   function gain(cost: number, declared: number, pause: number, weight: number, options: FairQueueOptions): number {
     const heavy = Array.from({ length: 10 }, (_, i) => `heavy-${i}`)
     const queue = new FairQueue<string>({ ...options, weightOf: (name) => (name === 'paced' ? weight : 1) })
@@ -355,7 +355,7 @@ describe('a debt', () => {
   })
 })
 
-/** Names that share SFQ's first queue of a few, and one that does not; by the first of their hands. */
+/** Names that share SFQ's first queue of a few, and one that does not; by the first queue of their hands. */
 function namesIn(queues: number): { together: string[]; apart: string } {
   const together: string[] = []
   let apart = ''
@@ -425,7 +425,7 @@ describe('costly requests', () => {
     const costs = new Map([...names('small'), ...names('costly')].map((name) => [name, () => costOf(name)]))
     const total = (served: ReadonlyMap<string, number>, kind: string): number =>
       names(kind).reduce((sum, name) => sum + served.get(name)!, 0)
-    // What the small ones are served between one start of a costly one and the next: their share of it is 100.
+    // Cost of the small requests between one start of a costly one and the next: their share of it is 100.
     const between: number[] = []
     let [starts, from] = [0, 0]
     backlogged(queue, costs, 20_000, (served) => {
@@ -483,7 +483,7 @@ describe('rounds that serve nobody', () => {
     for (let i = 0; i < 200; i++) queue.enqueue(`${i}`, 'small', 1)
     for (let i = 0; i < 200; i++) queue.dequeue()
     for (const name of ['a', 'b', 'c']) queue.enqueue(name, name, name === 'b' ? 0.9e12 : 1e12)
-    // A walk would take 10^11 rounds.
+    // Iteration would take 10^11 rounds.
     expect(queue.dequeue()!.item).toBe('b')
     expect([1, 2].map(() => queue.dequeue()!.item).sort()).toEqual(['a', 'c'])
   })
@@ -498,7 +498,7 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
   const plain = new PlainRoundRobin<Item>(sparseFirst)
   const waiting: Ticket<Item>[] = []
   const served: Ticket<Item>[] = []
-  /** Those served before nothing waited, when debts were forgiven: what they were charged too much does not come back. */
+  /** Requests served before the queue was empty, when debts were forgiven: their excess charge is not refunded. */
   const forgiven = new Set<Ticket<Item>>()
   /** Those that were served while no other flow waited; only the latest owes anything. */
   const alone: Ticket<Item>[] = []

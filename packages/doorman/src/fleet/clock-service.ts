@@ -23,7 +23,7 @@ export class ClockService {
     this.#settings = settings
   }
 
-  /** `masterAddress`: where the master is, by the way that the report came. Throws for a caller that may not report. */
+  /** `masterAddress`: the master's address for the protocol of the report. Throws for a caller that may not report. */
   report(from: Credentials, { name, member, report }: NamedReport, masterAddress?: string): Promise<ReportAnswer> {
     const { desk, allow, isMaster } = this.#settings
     allow(from, name)

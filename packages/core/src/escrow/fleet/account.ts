@@ -17,53 +17,54 @@ import {
   type TenantReport,
 } from './store.js'
 
-/** What a lease is to bring, and what it says of this member's tenants. */
+/** Purpose of a lease, and its report of this member's tenants. */
 export interface Wish {
   readonly need: number
-  /** Credit that is handed back. */
+  /** Credit that is returned. */
   readonly back: number
-  /** Credit to hold of the next window; 0 hands back what is held of it. */
+  /** Credit to hold of the next window; 0 returns the present holding. */
   readonly ahead: number
   readonly spent: number
   readonly quiet: Stake
   readonly tenants: readonly TenantReport[]
 }
 
-/** What the owner of an account hears. */
+/** Events for the owner of an account. */
 interface AccountListener {
   /** A window has begun; nothing is granted in it yet. `startMs` is its beginning on this process's clock. */
   began(startMs: number): void
   /** The store has answered. `granted` and `held` are up to date. */
   answered(call: LeaseCall, answer: LeaseAnswer): void
-  /** The store has failed, and all that waited for it have been told. Must not throw. */
+  /** The store has failed, and all waiting calls have been told. Must not throw. */
   failed(failure: StoreFailure): void
 }
 
 /**
- * The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or
- * later.
+ * Largest relative difference between the rates of the store's clock and ours: the window may end earlier or later by
+ * this part of it.
  */
 const CLOCK_RATE = 1 / 1_000
 
 /**
- * What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too.
+ * Part of a round trip's duration that the estimate keeps at the next one: a draw from above takes longer if that has to
+ * draw as well.
  */
 const FADING = 3 / 4
 
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
 
 /**
- * A member's account with a pool: what it was granted in the present window, and one lease at a time to get more.
+ * A member's account with a pool: its grants in the present window, and one lease at a time to get more.
  *
- * - Credit ends when `leftMs` have passed since the call was *sent*, on this process's monotonic clock: not after the
- *   window ends in the store, whatever the wall clocks say. An answer that comes later than that is dropped.
- * - Credit of the next window, which was drawn ahead, is there when this window may have ended. From then on until it
- *   has certainly ended, a round trip later, what is spent is spent of both windows, and nothing is sent.
- * - A call that is not answered is sent again as it is, so that the store can tell; only once its window must be over,
- *   a new one takes its place. Credit that it hands back is gone from the moment it is sent.
- * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
- *   itself stood still. Then it is tried again, once per `timeoutMs`, when there is a wish; nobody waits for that.
- * - Where the machine may have slept, nothing is spent until the store has answered a call that is sent after that.
+ * - Credit ends when `leftMs` have passed since the call was *sent*, on this process's monotonic clock: never after the
+ *   end of the window in the store, regardless of wall clocks. An answer that arrives later is dropped.
+ * - Credit of the next window, which was drawn ahead, is available when this window may have ended. From then until it
+ *   has certainly ended, a round trip later, amounts are spent from both windows, and nothing is sent.
+ * - A call without an answer is sent again unchanged, so that the store recognises it; only when its window must be
+ *   over, a new one takes its place. Credit that it returns is gone from the moment it is sent.
+ * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time in which this process itself
+ *   stalled. Then it is tried again, once per `timeoutMs`, when there is a wish; no call waits for that.
+ * - If the machine may have slept, nothing is spent until the store has answered a call that is sent after that.
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
  */
 export class PoolAccount {
@@ -85,18 +86,18 @@ export class PoolAccount {
   #startMs = 0
   #usableUntilMs: number = Number.NEGATIVE_INFINITY
   #granted = 0
-  /** Credit of the next window; and whether the present one was begun with such, and no answer yet. */
+  /** Credit of the next window; and whether the present one was begun with such credit, and without an answer yet. */
   #ahead = 0
   #isBegunAhead = false
-  /** When this window has ended at the latest, on this process's clock. */
+  /** Latest end of this window, on this process's clock. */
   #overByMs: number = Number.POSITIVE_INFINITY
-  /** Until then the window before may not have ended; `#spare` is the credit that was left of it. */
+  /** Until this time the window before may not have ended; `#spare` is its remaining credit. */
   #opensMs: number = Number.NEGATIVE_INFINITY
   #spare = 0
   readonly #held: Held = new Held()
   #turn = Number.MAX_VALUE
   #isLent = false
-  /** The machine may have slept since the store answered; and how often it may have, in all. */
+  /** Whether the machine may have slept since the last answer; and the total number of such occasions. */
   #isDoubted = false
   #doubts = 0
   /** The member's part of all weight: by the last answer, and by the last one of the window before. */
@@ -123,7 +124,7 @@ export class PoolAccount {
     this.#listener = listener
   }
 
-  /** Other terms, from the next call on. Requests that the former ones refused may be made again. */
+  /** New terms, from the next call on. Requests refused under the old ones may be repeated. */
   changeTerms(terms: PoolTerms): void {
     this.#terms = terms
     this.#refusals.clear()
@@ -134,7 +135,10 @@ export class PoolAccount {
     return this.#win
   }
 
-  /** Credit of the window, spent or not, less what was handed back; while it may not have begun, what may be spent. */
+  /**
+   * Credit of the window, spent or not, less returned credit; while the window may not have begun, the spendable
+   * amount.
+   */
   get granted(): number {
     return this.#isOpening ? Math.min(this.#granted, this.#spare) : this.#granted
   }
@@ -143,7 +147,7 @@ export class PoolAccount {
     return this.#opensMs > Number.NEGATIVE_INFINITY
   }
 
-  /** How long it will be unknown whether this window is over, when it ends. */
+  /** Duration of the uncertainty about the end of this window. */
   get gapMs(): number {
     return this.#overByMs - this.#usableUntilMs
   }
@@ -153,17 +157,17 @@ export class PoolAccount {
     return this.#ahead
   }
 
-  /** What the pool kept for this member beyond that, when it last answered. */
+  /** Amount that the pool reserved for this member beyond that, at its last answer. */
   get held(): number {
     return this.#held.amount
   }
 
-  /** Up to what a tenant has used per weight it may spend without asking. */
+  /** Use per weight up to which a tenant may spend without asking. */
   get turn(): number {
     return this.#turn
   }
 
-  /** When the credit ends, on this process's clock. */
+  /** End of the credit, on this process's clock. */
   get usableUntilMs(): number {
     return this.#usableUntilMs
   }
@@ -173,7 +177,7 @@ export class PoolAccount {
     return this.#isLent
   }
 
-  /** True while what is granted is not to be spent: it may be unknown here which window it is. */
+  /** True while granted credit must not be spent, because the present window may be unknown. */
   get isDoubted(): boolean {
     return this.#isDoubted
   }
@@ -190,22 +194,22 @@ export class PoolAccount {
     return this.#sent?.done !== undefined
   }
 
-  /** When the store was last called, on this process's clock. */
+  /** Time of the last call to the store, on this process's clock. */
   get sentMs(): number {
     return this.#sentMs
   }
 
-  /** How long an answer took at most, of the last ones; 0 where the store answers at once. */
+  /** Longest duration of recent answers; 0 if the store answers synchronously. */
   get roundTripMs(): number {
     return this.#roundTripMs
   }
 
-  /** Members of the pool, as far as is known. */
+  /** Number of members of the pool, as far as is known. */
   get members(): number {
     return this.#mark.members
   }
 
-  /** Calls to the store. */
+  /** Number of calls to the store. */
   get calls(): number {
     return this.#calls
   }
@@ -215,32 +219,35 @@ export class PoolAccount {
     return this.#failed
   }
 
-  /** Why the store failed last. */
+  /** The store's last failure. */
   get failure(): StoreFailure | undefined {
     return this.#failure
   }
 
-  /** The part of the limit that is this member's while the store is away: the less of what it was lately and before. */
+  /** This member's part of the limit while the store is away: the smaller of the recent and the earlier part. */
   get share(): number {
     return Math.min(this.#part, this.#partBefore)
   }
 
-  /** What the pool kept for this member and must still be there. */
+  /** The reserved amount that must still be available. */
   heldAt(nowMs: number): number {
     return this.#isDoubted ? 0 : this.#held.at(nowMs, this.#usableUntilMs)
   }
 
-  /** Some of what is held was spent. */
+  /** A part of the reserved amount was spent. */
   spendHeld(amount: number, nowMs: number): void {
     this.#held.spend(amount, nowMs, this.#usableUntilMs)
   }
 
-  /** The pool's refusal that tells what it would answer to a request; nothing: ask. */
+  /** The pool's refusal that predicts its answer to a request; undefined: ask. */
   refusalOf(request: Request, nowMs: number): Refusal | undefined {
     return this.#refusals.of(request, nowMs)
   }
 
-  /** Goes on to the next window with what was drawn ahead, once this one, of which `spare` is left, may have ended. */
+  /**
+   * Continues with the next window and the credit drawn ahead, once this window, with the remainder `spare`, may have
+   * ended.
+   */
   moveTo(nowMs: number, spare: () => number): void {
     const { windowMs } = this.#terms
     const endsMs = this.#usableUntilMs
@@ -267,7 +274,7 @@ export class PoolAccount {
     this.#listener.began(startMs)
   }
 
-  /** Opens the window that `nowMs` is in, while the store is away, with this member's share of the limit as credit. */
+  /** Opens the window of `nowMs`, while the store is away, with this member's share of the limit as credit. */
   lend(nowMs: number): void {
     if (this.#isDoubted) return
     const { windowMs, limit } = this.#terms
@@ -291,8 +298,8 @@ export class PoolAccount {
   }
 
   /**
-   * Asks the pool, or joins the call that is on its way. Nothing if it was answered at once, or if the store has just
-   * failed, unless `isLast` is to be tried all the same; else a promise that resolves when it was answered or has failed.
+   * Asks the pool, or joins the pending call. Undefined if it was answered synchronously, or if the store has just
+   * failed, unless `isLast` requests another try; otherwise a promise that resolves when it was answered or has failed.
    */
   draw(wish: () => Wish, nowMs: number, isLast = false): Promise<void> | undefined {
     if (this.#sent?.done !== undefined) return this.#sent.done
@@ -360,11 +367,11 @@ export class PoolAccount {
   }
 
   #fail(sent: Sent, sentMs: number, failure: StoreFailure): void {
-    // Of several sendings, the last one tells.
+    // Of several sendings, the last one counts.
     if (this.#sent !== sent || sent.sentMs !== sentMs) return
     this.#failed = true
     this.#failure = failure
-    // As a store says, by contract, of a bad call: nothing has changed, and nothing would if it were sent again.
+    // A store throws this, by contract, for a bad call: nothing has changed, and a retry would change nothing.
     if (failure.cause instanceof RangeError) this.#sent = undefined
     sent.end()
     this.#listener.failed(failure)
@@ -374,7 +381,7 @@ export class PoolAccount {
     if (this.#sent !== sent) return
     const nowMs = this.#clock()
     if (doubts !== this.#doubts) {
-      // How long ago it was sent is unknown: it is sent again.
+      // The time of sending is unknown: it is sent again.
       if (sent.sentMs === sentMs) sent.end()
       return
     }
@@ -394,7 +401,7 @@ export class PoolAccount {
     const { windowMs } = this.#terms
     const { win, leftMs, mark, grant, ahead, held, part, turn } = answer
     const said = call.ahead ?? 0
-    // The same call, sent again, may be answered otherwise in the next window: what it draws ahead is not sure.
+    // The same call, sent again, may be answered differently in the next window: its credit drawn ahead is uncertain.
     const drawn = isRepeated ? Math.min(ahead, said) : ahead
     if (this.#isBegunAhead && win === this.#win - 1) {
       if (call.win === win) this.#granted += drawn - said
@@ -420,7 +427,7 @@ export class PoolAccount {
     this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
     this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + windowMs * CLOCK_RATE)
     if (nowMs >= this.#usableUntilMs) {
-      // What is left of the window is too short to be of use.
+      // The rest of the window is too short to be of use.
       const everybody = { tenant: '', weight: 0, share: 0, need: 0 }
       this.#refusals.add({ ...everybody, untilMs: endMs, isExhausted: true }, nowMs)
       return
@@ -432,14 +439,14 @@ export class PoolAccount {
     this.#listener.answered(call, answer)
   }
 
-  /** What the answer tells of what may be asked for until the next one. */
+  /** Learns from the answer what may be asked for until the next one. */
   #learn({ pool, tenants, need }: LeaseCall, { grant, mark, waitMs, shares, used }: LeaseAnswer, nowMs: number): void {
     const left = pool.limit - mark.total + fuzzOf(pool.limit)
     this.#refusals.leave(left)
     const [asker] = tenants
     if (need === 0 || grant > 0 || asker === undefined) return
     const { tenant, weight } = asker
-    // As the pool sees it: what the tenant has used at all members.
+    // In the pool's terms: the tenant's use at all members.
     const share = used[0]! / (shares[0]! * weight)
     this.#refusals.add({ tenant, weight, share, need, untilMs: nowMs + waitMs, isExhausted: need > left }, nowMs)
   }

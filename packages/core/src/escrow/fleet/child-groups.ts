@@ -1,16 +1,16 @@
 import type { LeasedTicket } from './options.js'
 import type { LeaseAnswer, TenantReport } from './store.js'
 
-/** What hears of each answer to a call that asks, first of all, for a group. */
+/** Receives each answer to a call that asks, first of all, for a group. */
 type Listener = (report: TenantReport, answer: LeaseAnswer) => void
 
-/** What a group has of a member's credit. */
+/** A group's holding of a member's credit. */
 interface Child {
   /** Credit of the next window that it wants to hold. */
   wants: number
-  /** What it was promised of that. */
+  /** The promised part of that. */
   promised: number
-  /** What it had been promised of this window, spent for it when this began. */
+  /** The amount promised of this window, spent for it when the window began. */
   begun: LeasedTicket | undefined
 }
 
@@ -21,29 +21,29 @@ interface Standing {
 }
 
 /**
- * The groups below a member of a pool, which are tenants there, and what they hold of its next window.
+ * The groups below a member of a pool, which are tenants there, and their holdings of its next window.
  *
- * A group draws ahead for its own tenants, out of what this member has drawn ahead: that is promised to the group, is
- * not handed back, and is spent for the group as soon as this member begins the next window. So each level of a tree
- * draws ahead from the one above as a flat pool does, and all of them never more than the root has drawn.
+ * A group draws ahead for its own tenants, from the credit that this member has drawn ahead: that is promised to the
+ * group, is not returned, and is spent for the group as soon as this member begins the next window. So each level of a
+ * tree draws ahead from the one above as a flat pool does, and all together never more than the root has drawn.
  */
 export class ChildGroups {
   readonly #listeners: Map<string, Listener> = new Map()
   readonly #children: Map<string, Child> = new Map()
   readonly #standing: () => Standing
   readonly #spend: (group: string, amount: number) => LeasedTicket
-  /** The window in which promises were made; they are of the next one. */
+  /** The window in which promises were made; they apply to the next one. */
   #win = -1
-  /** Promises to be spent, as their window has begun. */
+  /** Promises to be spent, because their window has begun. */
   #due: [group: string, amount: number][] = []
 
-  /** `standing` is up to date when it returns; `spend` spends credit of the present window for a group. */
+  /** `standing` returns an updated account; `spend` spends credit of the present window for a group. */
   constructor(standing: () => Standing, spend: (group: string, amount: number) => LeasedTicket) {
     this.#standing = standing
     this.#spend = spend
   }
 
-  /** From now on `hear` is told of each answer to a call that asks, first of all, for this group. */
+  /** From now on `hear` receives each answer to a call that asks, first of all, for this group. */
   listen(group: string, hear: Listener): void {
     this.#listeners.set(group, hear)
   }
@@ -52,14 +52,14 @@ export class ChildGroups {
     this.#listeners.get(report.tenant)?.(report, answer)
   }
 
-  /** What all groups were promised of the next window. */
+  /** Total promised to all groups of the next window. */
   get promised(): number {
     let sum = 0
     for (const { promised } of this.#children.values()) sum += promised
     return sum
   }
 
-  /** What all groups want of the next window, or were promised. */
+  /** Total that all groups want of the next window, or were promised. */
   get wanted(): number {
     let sum = 0
     for (const { wants, promised } of this.#children.values()) sum += Math.max(wants, promised)
@@ -67,8 +67,8 @@ export class ChildGroups {
   }
 
   /**
-   * What a group may hold of the window after `win`: what it wants, as far as this member has credit of that; `holds`
-   * it has already. The member's next call asks for what lacks.
+   * The amount that a group may hold of the window after `win`: its wish, as far as this member has credit of that
+   * window; it already holds `holds`. The member's next call asks for the missing amount.
    */
   promise(group: string, win: number, holds: number, wants: number): number {
     const { win: own, ahead } = this.#standing()
@@ -81,7 +81,7 @@ export class ChildGroups {
     return child.promised
   }
 
-  /** What was spent for a group when this window began, of what it had been promised. */
+  /** The amount spent for a group from its promise when this window began. */
   begunWith(group: string): LeasedTicket | undefined {
     this.#standing()
     return this.#children.get(group)?.begun
@@ -95,7 +95,7 @@ export class ChildGroups {
     this.#children.clear()
   }
 
-  /** Spends what was promised of the present window, once. */
+  /** Spends the promises of the present window, once. */
   keep(): void {
     if (this.#due.length === 0) return
     const due = this.#due

@@ -1,25 +1,22 @@
 import type { After, Clock } from '../../clock.js'
 import type { PoolAccount, Wish } from './account.js'
 
-/** A sign of life is given this much later than it could be: mostly, a refused tenant has asked again by then. */
+/** A heartbeat is delayed by this factor: usually, a refused tenant has asked again by then. */
 const LATE = 1.125
 
-/** What a {@link Pulse} is about. */
+/** The owner of a {@link Pulse}. */
 interface Beating {
-  /** When something happened last. */
+  /** Time of the last event. */
   lastUseMs(): number
-  /** When the last sign of life was given. */
+  /** Time of the last heartbeat. */
   lastSignMs(): number
-  /** Whether there is anything to look after. */
+  /** Whether heartbeats are needed. */
   isOpen(): boolean
-  /** Gives a sign of life. Nothing may have happened for a while. */
+  /** Sends a heartbeat. There may have been no event for a while. */
   sign(isIdle: boolean): void
 }
 
-/**
- * One timer: gives a sign of life every so often while there is something to look after, and when nothing has happened
- * for that long.
- */
+/** One timer: sends a heartbeat at regular intervals while needed, and after an interval without events. */
 export class Pulse {
   readonly #everyMs: number
   readonly #clock: Clock
@@ -35,9 +32,7 @@ export class Pulse {
     this.#beating = beating
   }
 
-  /**
-   * Starts the timer, unless it runs. One that is long overdue was lost, as those of a worker's former requests are.
-   */
+  /** Starts the timer, unless it runs. A long overdue one was lost, as those of a worker's former requests are. */
   start(nowMs: number): void {
     if (this.#cancel === undefined) {
       if (this.#beating.isOpen()) this.#set(nowMs)
@@ -53,7 +48,7 @@ export class Pulse {
     const { lastUseMs, lastSignMs } = this.#beating
     const usedMs = lastUseMs()
     const dueMs = lastSignMs() + this.#everyMs * LATE
-    // One that could not be given, as no call was possible, is tried again.
+    // A heartbeat that could not be sent, because no call was possible, is tried again.
     const signMs = dueMs > nowMs ? dueMs : nowMs + this.#everyMs / 2
     const idleMs = usedMs + this.#everyMs
     const nextMs = idleMs > nowMs ? Math.min(idleMs, signMs) : signMs
@@ -76,9 +71,9 @@ const MOST_STEPS = 4 * STEPS
 const LATE_MS = 5
 
 /**
- * Calls `end` after `ms` in which this process was running; cancelled by calling what it returns. The time is counted
- * in steps. One that took much longer than it should counts for nothing, because the process stood still, and an answer
- * that has arrived meanwhile is read before the next step ends. Ends after 16 steps at the latest.
+ * Calls `end` after `ms` of running time of this process; the returned function cancels it. The time is counted in
+ * steps. A step that took much longer than expected does not count, because the process stalled, and an answer that has
+ * arrived meanwhile is read before the next step ends. Ends after 16 steps at the latest.
  */
 export function countdown(ms: number, clock: Clock, after: After, end: () => void): () => void {
   const stepMs = ms / STEPS
@@ -98,13 +93,13 @@ export function countdown(ms: number, clock: Clock, after: After, end: () => voi
   return () => cancel()
 }
 
-/** What a lease is drawn for, and how that ends. */
+/** The purpose of a lease, and its result. */
 export interface Errand<Result> {
-  /** What it is for. */
+  /** The cost of its check or settlement. */
   readonly cost: number
-  /** What the next lease is to bring; others wait behind this one, for `behind` together. */
+  /** The wish for the next lease; others wait behind this one, for `behind` together. */
   wish(behind: number): Wish
-  /** The result, once there is enough; nothing, if more has to be drawn. */
+  /** The result, once there is enough credit; undefined if more has to be drawn. */
   attempt(): Result | undefined
   /** The result if the store fails. */
   giveUp(): Result
@@ -113,16 +108,16 @@ export interface Errand<Result> {
 /** A check or a settlement that waits for a lease. */
 interface Waiter {
   readonly errand: Errand<unknown>
-  /** Tries to be done; false if more has to be drawn. */
+  /** Tries to complete; false if more has to be drawn. */
   attempt(): boolean
   giveUp(): void
 }
 
 /**
- * The checks and settlements that wait for credit, first come, first served. When a lease is answered, they are served in
- * turn until one needs another lease; all behind it wait for that. So each waits once, however many there are.
+ * The checks and settlements that wait for credit, first come, first served. When a lease is answered, they are served
+ * in turn until one needs another lease; all behind it wait for that. So each waits once, for any number of them.
  *
- * Nobody waits longer than `timeoutMs`, nor for a store that has failed; the next check tries it again.
+ * None waits longer than `timeoutMs`, nor for a store that has failed; the next check tries it again.
  */
 export class DrawQueue {
   readonly #account: PoolAccount
@@ -138,12 +133,12 @@ export class DrawQueue {
     this.#timeoutMs = timeoutMs
   }
 
-  /** Draws leases until the errand is done: at once where the store answers at once. */
+  /** Draws leases until the errand is done: synchronously if the store answers synchronously. */
   run<Result>(errand: Errand<Result>): Result | Promise<Result> {
     for (;;) {
       const nowMs = this.#clock()
       const hadFailed = this.#account.hasFailed
-      // Those in front have seen to it that the line is served.
+      // The errands in front have caused the line to be served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
       const lease = this.#account.draw(() => errand.wish(0), nowMs)
       if (lease !== undefined && !hadFailed) {
@@ -151,7 +146,7 @@ export class DrawQueue {
         this.#serveAfter(lease)
         return result
       }
-      // Whoever tries a store again that has failed does not wait for it.
+      // An errand that retries a failed store does not wait for it.
       if (this.#account.hasFailed) return errand.giveUp()
       const result = errand.attempt()
       if (result !== undefined) return result
@@ -159,8 +154,8 @@ export class DrawQueue {
   }
 
   /**
-   * Draws one lease with this wish, after a call that is on its way or was not answered, and after those that others
-   * draw meanwhile; gives up after `most` calls, or when the store fails. One that has just failed is tried once more.
+   * Draws one lease with this wish, after a pending or unanswered call, and after those that others draw meanwhile;
+   * gives up after `most` calls, or when the store fails. A store that has just failed is tried once more.
    */
   drawOwn(wish: () => Wish, now: () => number, most: number): void | Promise<void> {
     let isDrawn = false
@@ -200,7 +195,7 @@ export class DrawQueue {
     })
   }
 
-  /** What the first in line needs, and what those behind it wait for. */
+  /** The need of the first in line, with the needs of those behind it. */
   #wishOf(errand: Errand<unknown>): Wish {
     let behind = -errand.cost
     for (const waiter of this.#waiters) behind += waiter.errand.cost

@@ -24,21 +24,21 @@ import { PoolMember } from './pool-member.js'
 import { type PoolStore, type PoolTerms, poolTerms } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
-/** A group of the tree: by what name the pool above knows it, and this process's part of its own pool. */
+/** A group of the tree: its name in the pool above, and this process's part of its own pool. */
 interface GroupMember {
   readonly name: string
   readonly member: PoolMember
 }
 
 /**
- * What processes and regions have in common: a part of a pool; in a tree, of a pool for all, and of one for each group
- * that this process serves.
+ * Common to processes and regions: a part of a pool; in a tree, of a pool for all, and of one for each group that this
+ * process serves.
  */
 class DrawingEscrow {
   readonly #settings: DrawingSettings
   readonly #places: Places | undefined
   readonly #root: PoolMember
-  /** Of the groups that somebody has asked in, those above before those below. */
+  /** The groups with requests so far, parents before children. */
   readonly #groups: Map<Group, GroupMember> = new Map()
   readonly #names: Map<Group, string> = new Map()
   #allowed = 0
@@ -63,12 +63,12 @@ class DrawingEscrow {
   }
 
   /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member,
-   * else after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active tenants. A tenant that
-   * has no place in the tree is refused, as `unknown`.
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed: synchronously within the credit of this
+   * member, otherwise after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active
+   * tenants. A tenant without a place in the tree is refused, as `unknown`.
    *
    * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
-   * or `groupOf` throw, or give a bad weight, or a name of no group. Never throws because of the store.
+   * or `groupOf` throws, or returns a bad weight, or the name of no group. Never throws because of the store.
    */
   check(tenant: string, cost = 1): LeasedDecision | Promise<LeasedDecision> {
     requireTenant(tenant)
@@ -80,8 +80,8 @@ class DrawingEscrow {
   }
 
   /**
-   * What `check` would answer by what is known here: of the credit of this member, and of what the pool keeps for it.
-   * Asks nobody, and changes nothing.
+   * The answer that `check` would give by local knowledge: the credit of this member, and the amount that the pool
+   * reserves for it. Makes no call, and changes nothing.
    */
   peek(tenant: string, cost = 1): LeasedDecision {
     requireTenant(tenant)
@@ -92,12 +92,12 @@ class DrawingEscrow {
   }
 
   /**
-   * Says what something that was allowed really cost, from 0 on. What it cost less comes back at once; what it cost
-   * more is charged to the credit of this member, and then to a lease that is drawn for it; what that does not bring is
-   * `unpaid`. Once for each decision, and in its window; otherwise it does nothing, and says so.
+   * Reports the actual cost of an allowed decision, from 0 on. A saving is refunded at once; an excess is charged to
+   * the credit of this member, and then to a lease that is drawn for it; the rest is `unpaid`. Once for each decision,
+   * and in its window; otherwise it does nothing, and returns that.
    *
-   * Throws on a bad cost, or a decision that is not from this escrow's `check`; and if `weightOf` does, with the decision
-   * as it was, so that it can be settled again.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`; and if `weightOf` throws, with the
+   * decision unchanged, so that it can be settled again.
    */
   settle(decision: LeasedDecision, actualCost: number): Settled | Promise<Settled> {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
@@ -105,21 +105,21 @@ class DrawingEscrow {
     return ticket.member?.settle(ticket, actualCost) ?? NOTHING_SETTLED
   }
 
-  /** What it cost so far, before it is settled: charged as far as the credit of this member reaches. Asks nobody. */
+  /** Reports the cost so far, before settlement: charged as far as the credit of this member reaches. Makes no call. */
   charge(decision: LeasedDecision, costSoFar: number): void {
     const ticket = ticketOf(this, decision)
     ticket.member?.charge(ticket, costSoFar)
   }
 
-  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  /** Refunds everything: nothing ran. Equals `settle` with a cost of 0. */
   refund(decision: LeasedDecision): Settled | Promise<Settled> {
     return this.settle(decision, 0)
   }
 
   /**
-   * Sets another limit for the whole pool, and a quantum that is the same part of it, from the next call to the store on.
+   * Sets the limit of the whole pool, and a quantum that is the same part of it, from the next call to the store on.
    * Tell all processes: each draws by the limit that it knows, so all together never spend more than the largest of
-   * them. What was drawn before stays drawn. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
+   * them. Drawn credit stays drawn. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
    */
   setLimit(limit: number): void {
     requireLimit(limit)
@@ -128,8 +128,8 @@ class DrawingEscrow {
   }
 
   /**
-   * Gives a group of the tree another weight, from the next call to the store on. Tell all processes. Throws a
-   * `RangeError` or `TypeError` on a bad weight, or a name that is not that of one group with a weight of its own.
+   * Sets the weight of a group of the tree, from the next call to the store on. Tell all processes. Throws a
+   * `RangeError` or `TypeError` on a bad weight, or a name that is not that of one group with its own weight.
    */
   setWeight(group: string, weight: number): void {
     requireWeight('weight', weight)
@@ -138,8 +138,8 @@ class DrawingEscrow {
   }
 
   /**
-   * Hands what credit there is back to the pool, for a process that ends, and tells it what this one's tenants have
-   * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
+   * Returns the remaining credit to the pool, for a process that ends, and reports the use of its tenants, so that they
+   * continue with the rest of their shares elsewhere. The escrow can be used again afterwards.
    */
   close(): void | Promise<void> {
     const members = [...this.#groups.values()].map(({ member }) => member).reverse()
@@ -187,7 +187,7 @@ class DrawingEscrow {
     )
   }
 
-  /** The group that a tenant is in; undefined: it is one of the root's; null: it has no place. */
+  /** The group of a tenant; undefined: it is one of the root's; null: it has no place. */
   #groupOf(tenant: string): Group | undefined | null {
     if (this.#places === undefined) return undefined
     const place = this.#places.of(tenant)
@@ -195,7 +195,7 @@ class DrawingEscrow {
     return place.group === this.#places.root ? undefined : place.group
   }
 
-  /** If the store fails, the tenant's share is that of its group, as the pool above knows it. */
+  /** If the store fails, the tenant's share is that of its group in the pool above. */
   #check(
     group: Group | undefined,
     tenant: string,
@@ -218,7 +218,7 @@ class DrawingEscrow {
     const parent = group.parent!
     const above = parent === this.#places!.root ? this.#root : this.#join(parent).member
     const { store } = this.#settings
-    // Those of now: the limit may have been set since the escrow was made.
+    // The present terms: the limit may have been set since the escrow was created.
     const terms = { ...this.#root.terms, name: `${this.#settings.terms.name}/${this.#names.get(group)}` }
     const name = groupName(this.#names.get(group)!)
     const member = this.#memberOf(
@@ -249,8 +249,8 @@ class DrawingEscrow {
 }
 
 /**
- * The name by which members and their pools know a tenant. Names in one bracket are those of groups, and of all tenants
- * that there is no room for: a client that calls itself so must not be taken for them.
+ * The name by which members and their pools know a tenant. Names in one bracket are those of groups, and of the tenant
+ * that all others share: a client with such a name must not be mistaken for them.
  */
 function poolName(tenant: string): string {
   return tenant.startsWith('(') ? `(${tenant}` : tenant
@@ -260,24 +260,25 @@ function tenantOf(name: string): string {
   return name.startsWith('((') ? name.slice(1) : name
 }
 
-/** The name by which the pool above knows a group: unlike a tenant's. */
+/** The name by which the pool above knows a group: distinct from tenants' names. */
 function groupName(path: string): string {
   return `(group ${path})`
 }
 
 /**
- * Weighted fair escrow for a fleet: many processes split one budget per window. Each draws credit from a pool in a
- * shared store, a quantum at a time, and splits it between its tenants by the rule of one process. So most checks are
- * answered at once, and a few wait for one call to the store.
+ * Weighted fair escrow for a fleet: many processes share one budget per window. Each draws credit from a pool in a
+ * shared store, a quantum at a time, and divides it between its tenants by the rule of one process. So most checks are
+ * answered synchronously, and a few wait for one call to the store.
  *
- * - All processes together never spend more than `limit` in a window of the store's clock: whatever crashes, whichever
+ * - All processes together never spend more than `limit` in a window of the store's clock, even if processes crash, and
  *   calls are lost or late. A process that crashes takes its credit with it, until the window ends.
- * - Processes get about as their tenants weigh, whoever asks more often; what some leave, others borrow.
+ * - Processes get about the weights of their tenants, regardless of how often each asks; unused budget is lent to
+ *   others.
  * - Calls to the store: about `limit / quantum` per window for the whole fleet, and a few per process.
- * - Credit that is not spent from for a tenth of a window goes back, by a timer, the only one there is.
+ * - Credit that is unused for a tenth of a window is returned, by a timer, the only one.
  *
- * A tenant that is active in several processes weighs in each of them. That is fair as long as tenants are spread
- * alike, as a load balancer spreads them; where they are not, {@link FederatedFairEscrow} splits the weight by demand.
+ * A tenant that is active in several processes has its weight in each of them. That is fair as long as tenants are
+ * spread alike, as by a load balancer; otherwise, {@link FederatedFairEscrow} divides the weight by demand.
  *
  * @see S. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995, for quanta
  */
@@ -290,7 +291,7 @@ export class LeasedFairEscrow extends DrawingEscrow {
 
 /** Options of {@link RegionFairPool}. */
 export interface RegionFairPoolOptions {
-  /** What all regions together may spend in a window; above 0. */
+  /** Budget of all regions together in a window; above 0. */
   limit: number
   /** Length of a window in milliseconds; windows begin at multiples of it. Integer, at least 1. */
   windowMs: number
@@ -298,15 +299,15 @@ export interface RegionFairPoolOptions {
   quantum?: number
   /** The pool's name in its store. @default 'regions' */
   name?: string
-  /** Where the pool lives. @default in this process */
+  /** The pool's store. @default in this process */
   store?: PoolStore
-  /** Tells windows, for a pool in this process, and time to its escrows. @default the platform's monotonic clock */
+  /** Clock of the windows, for a pool in this process, and of its escrows. @default the platform's monotonic clock */
   clock?: Clock
 }
 
 /**
- * One budget that regions share: a pool with regions for processes. Each active region may claim what the tenants that
- * are active in it weigh, and what is idle is lent. It computes the split of tenants that are active in several.
+ * One budget that regions share: a pool with regions for processes. Each active region may claim the weight of its
+ * active tenants, and idle budget is lent. It divides the weight of tenants that are active in several regions.
  */
 export class RegionFairPool {
   readonly terms: PoolTerms
@@ -333,15 +334,15 @@ export interface FederatedEscrowOptions extends DrawingOptions {
 }
 
 /**
- * Weighted fair escrow across regions: each tenant's global total, over all regions it is active in, comes to what one
- * flat escrow over the whole budget would have given it, up to a few quanta per region.
+ * Weighted fair escrow across regions: each tenant's global total, over all regions in which it is active, equals its
+ * share under one flat escrow over the whole budget, up to a few quanta per region.
  *
- * `weightOf` gives a tenant's whole weight, the same in every region: the pool splits it by what the tenant asks for in
+ * `weightOf` returns a tenant's whole weight, the same in every region: the pool divides it by the tenant's demand in
  * each. Draws from the pool in quanta, as {@link LeasedFairEscrow} does; with a pool in this process, `check` answers
- * at once.
+ * synchronously.
  *
  * @see A. Parekh, R. Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1993, for why
- * the sum of active weights in each region makes a tree of shares flat
+ *   the sum of active weights in each region makes a tree of shares flat
  */
 export class FederatedFairEscrow extends DrawingEscrow {
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */

@@ -11,18 +11,18 @@ import { MemoryPoolStore } from './stores.js'
 const LIMIT = 1_000
 const WINDOW_MS = 1_000
 
-/** What is between a process and the store. */
+/** The connection between a process and the store. */
 interface Line extends PoolStore {
-  /** How long a call is under way; its answer takes half a millisecond. */
+  /** Delay of a call; its answer takes half a millisecond. */
   thereMs: number
   isCut: boolean
 }
 
-/** A fleet on a store in simulated time, and what it admits in each window of the store's own clock. */
+/** A fleet on a store in simulated time, and its admissions in each window of the store's own clock. */
 class Fleet {
   readonly world: World = new World()
   readonly admitted: Map<number, number> = new Map()
-  /** By how much the store's clock is ahead. */
+  /** Lead of the store's clock. */
   skewMs = 0
   #pools: MemoryPoolStore = this.#empty()
 
@@ -75,7 +75,7 @@ class Fleet {
     return retryAfterMs
   }
 
-  /** Asks again and again: `everyMs` after it was admitted, and sooner or when it is told to if it was refused. */
+  /** Asks repeatedly: `everyMs` after an admission, and after a refusal sooner or when it is told to. */
   load(escrow: LeasedFairEscrow, tenant: string, cost: number, everyMs: number, fromMs: number, toMs = 1e9): void {
     const go = async (): Promise<void> => {
       if (this.world.clock() >= toMs) return

@@ -3,34 +3,36 @@ import type { LeasedTicket } from './options.js'
 import type { PoolMember } from './pool-member.js'
 import { fuzzOf, type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from './store.js'
 
-/** The call that was made last, and what was taken from above for it. */
+/** The last call, and the amount taken from above for it. */
 interface Taken {
   readonly seq: number
   readonly amount: number | Promise<number>
 }
 
-/** What the pool above said of the group. */
+/** The answer of the pool above about the group. */
 interface Prospect {
   readonly win: number
   readonly atMs: number
-  /** What it may use in all, if others in line there come to the same per weight. */
+  /** Total that it may use, if others in line there get the same per weight. */
   readonly limit: number
-  /** What is left there and not kept for others. */
+  /** The remainder there that is not reserved for others. */
   readonly room: number
 }
 
-/** Part of a window after which much may be different: that is asked anew, and a refused tenant may ask again. */
+/**
+ * Part of a window after which an answer may be outdated: it is requested again, and a refused tenant may ask again.
+ */
 const WHILE = 1 / 20
 
 const NOTHING: Taken = { seq: 0, amount: 0 }
 
 /**
- * The pool of a group in a tree: a pool like any other, whose budget comes out of that of the pool above. What a member
- * draws for a tenant of the group, it takes first from above, where the group is a tenant among its siblings. So both
- * rules have to allow it, and all groups together never get more than there is. The group's limit is what it has used,
- * and what it could still get.
+ * The pool of a group in a tree: an ordinary pool, whose budget comes from the pool above. Credit for a tenant of the
+ * group is first drawn from above, where the group is a tenant among its siblings. So both rules have to allow it, and
+ * all groups together never get more than the budget. The group's limit is its use plus the amount that it could still
+ * get.
  *
- * What the group's pool does not grant of what was taken, and what its member hands back, is given back above.
+ * Credit that was drawn but not granted, and credit that its member returns, is returned above.
  */
 export class GroupStore implements PoolStore {
   readonly #store: PoolStore
@@ -41,14 +43,14 @@ export class GroupStore implements PoolStore {
   #out = 0
   #win = -1
   #ticket: LeasedTicket | undefined
-  /** The window of which something was taken last. */
+  /** The window of the last credit taken. */
   #takenOf = -1
-  /** Why less than was asked for could be taken, and until when. */
+  /** Why less than the requested amount could be taken, and until when. */
   #refusedMs = 0
   #last: Taken = NOTHING
 
   #prospect: Prospect | undefined
-  /** When the pool above was told that the group is in line. */
+  /** Time at which the pool above was told that the group is in line. */
   #queuedMs = Number.NEGATIVE_INFINITY
 
   constructor(store: PoolStore, above: PoolMember, group: string, clock: Clock) {
@@ -67,10 +69,10 @@ export class GroupStore implements PoolStore {
     return taken instanceof Promise ? taken.then((amount) => this.#ask(call, amount)) : this.#ask(call, taken)
   }
 
-  /** The same call again goes on with what was taken for it before: the store may have done it already. */
+  /** A repeated call continues with the amount taken for it before: the store may have executed it already. */
   #takeFor(call: LeaseCall): number | Promise<number> {
     this.#moveOn()
-    // What lacks there comes with the next call to the pool above, which may be one for this.
+    // The missing amount comes with the next call to the pool above, which may be one for this.
     this.#promise(call)
     if (call.seq === this.#last.seq) return this.#last.amount
     this.#giveBack(this.#outIn(call.win) - call.holds)
@@ -84,7 +86,7 @@ export class GroupStore implements PoolStore {
     return amount
   }
 
-  /** Takes what is needed, and up to a quantum of what others above will not spend until there is more. */
+  /** Takes the need, and up to a quantum of credit that others above will not spend until there is more. */
   #take(need: number, quantum: number): number | Promise<number> {
     const first = this.#above.check(this.#group, need) as LeasedTicket | Promise<LeasedTicket>
     const more = (decision: LeasedTicket): number | Promise<number> => {
@@ -112,7 +114,7 @@ export class GroupStore implements PoolStore {
     return decision.cost
   }
 
-  /** Goes on to the window that the pool above is in, with what the group was promised of it. */
+  /** Moves to the window of the pool above, with the amount promised of it. */
   #moveOn(): void {
     const begun = this.#above.groups.begunWith(this.#group)
     const { win } = this.#above
@@ -122,7 +124,7 @@ export class GroupStore implements PoolStore {
     this.#out = begun?.reserved ?? 0
   }
 
-  /** What the group may hold of the next window. */
+  /** The amount that the group may hold of the next window. */
   #promise({ win, ahead = 0, wants = 0 }: LeaseCall): number {
     return this.#above.groups.promise(this.#group, win, ahead, wants)
   }
@@ -149,7 +151,7 @@ export class GroupStore implements PoolStore {
     const limit = Math.max(most, fuzzOf(pool.limit))
     const quantum = Math.min(pool.quantum, amount || pool.quantum, limit)
     const isRefused = need > 0 && amount < need
-    // A tenant that gets nothing from above is in line all the same.
+    // A tenant that gets nothing from above is in line nevertheless.
     const waits = tenants.map((tenant, at) => (at === 0 ? { ...tenant, ask: need } : tenant))
     const said = isRefused ? { need: 0, tenants: waits } : {}
     const wants = this.#promise(call)
@@ -163,14 +165,14 @@ export class GroupStore implements PoolStore {
   }
 
   #finish(call: LeaseCall, answer: LeaseAnswer, isRefused: boolean, amount: number): LeaseAnswer {
-    // The pool above may have more before the time that it tells; it is known there whether to ask again.
+    // The pool above may have more before the time that it stated; it decides there whether to ask again.
     if (isRefused) return { ...answer, waitMs: Math.min(this.#refusedMs, call.pool.windowMs * WHILE) }
     if (call.need === 0) return answer
     if (answer.grant === 0) this.#queue(call)
     if (call.seq !== this.#last.seq) return { ...answer, grant: 0 }
-    // A call that was sent twice is answered twice: what was too much is given back once.
+    // A call that was sent twice is answered twice: the excess is returned once.
     const taken = typeof this.#last.amount === 'number' ? this.#last.amount : amount
-    // What was taken in another window is void; the group's pool hears of it by the next call.
+    // Credit taken in another window is void; the group's pool learns of it with the next call.
     const isBacked = answer.win === this.#takenOf
     const grant = isBacked ? Math.min(answer.grant, taken) : 0
     this.#giveBack(isBacked && answer.win === this.#win ? taken - grant : 0)

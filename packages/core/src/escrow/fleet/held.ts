@@ -1,13 +1,13 @@
 /**
- * What the pool kept for a member when it last answered: what the member lets pass of that, at an even pace until the
- * window ends, may be lent to others by now.
+ * The amount that the pool reserved for a member at its last answer: the part that the member lets pass, at an even
+ * pace until the window ends, may have been lent to others by now.
  */
 export class Held {
   #amount = 0
   #sinceMs = 0
   #passed = 0
 
-  /** When the pool last answered. */
+  /** The reserved amount at the last answer. */
   get amount(): number {
     return this.#amount
   }
@@ -19,12 +19,12 @@ export class Held {
     this.#passed = 0
   }
 
-  /** What must still be there, in a window that ends at `endsMs`. */
+  /** The amount that must still be available, in a window that ends at `endsMs`. */
   at(nowMs: number, endsMs: number): number {
     return Math.max(0, this.#amount - Math.max(this.#passed, this.#amount * this.#faded(nowMs, endsMs)))
   }
 
-  /** Some of it was spent. */
+  /** A part of it was spent. */
   spend(amount: number, nowMs: number, endsMs: number): void {
     this.#passed = Math.max(this.#passed, this.#amount * this.#faded(nowMs, endsMs)) + amount
   }

@@ -484,7 +484,7 @@ describe('a store that fails', () => {
       await settled()
       const allowed = onStoreError === 'admit'
       expect(answers[0]).toMatchObject({ allowed, reason: 'store-error', retryAfterMs: allowed ? 0 : 40 })
-      // From now on nobody waits for it.
+      // From now on no check waits for it.
       check('c', 1)
       expect(answers[2]).toMatchObject({ allowed, reason: 'store-error' })
       world.advance(20)
@@ -649,7 +649,7 @@ describe('a store that fails', () => {
     expect(await spend(other!, 'b', 300)).toBe(300)
     isAway = false
     world.advance(SHARED.windowMs / 10)
-    // The pool does not know yet what the other one spent.
+    // The pool does not know the other one's spending yet.
     expect(await one!.check('a', 1)).toMatchObject({ reason: 'over-share', retryAfterMs: graceOf(SHARED.windowMs) })
     expect(await other!.check('b', 1)).toMatchObject({ reason: 'over-share' })
     // Both are at work.
@@ -686,7 +686,7 @@ describe('a store that fails', () => {
     check('a', 1)
     world.advance(15)
     store.last.execute()
-    // The event loop is blocked for long; then timers ring before what has arrived is read.
+    // The event loop is blocked for long; then timers fire before arrived data are read.
     world.stall(500)
     world.ring()
     await settled()
@@ -865,7 +865,7 @@ describe('settling', () => {
     expect(escrow.settle(late, 170)).toEqual({ settled: false, unpaid: 0 })
     check('b', 10)
     expect(escrow.snapshot().used).toBe(10)
-    // Out of the credit that is here, and then of what is drawn for the next call.
+    // From the credit here, and then from the credit drawn for the next call.
     check('a', 1)
     expect(escrow.snapshot()).toMatchObject({ used: 100, granted: 100 })
     check('a', 1)

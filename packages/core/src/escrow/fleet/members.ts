@@ -1,35 +1,35 @@
 import { claimOf } from './pool.js'
 import type { TenantReport } from './store.js'
 
-/** Tenants that have used about the same per weight, as one sum. */
+/** Tenants with about the same use per weight, as one sum. */
 interface Stratum {
-  /** Which of them: {@link stratumOf} what was used per weight. */
+  /** Its index: {@link stratumOf} the use per weight. */
   readonly at: number
   count: number
   weight: number
   used: number
-  /** Costs that they were refused. */
+  /** Refused costs. */
   ask: number
 }
 
-/** Strata with somebody in them, in order. */
+/** Non-empty strata, in order. */
 export type Strata = Stratum[]
 
-/** What one tenant adds to its stratum. */
+/** A tenant's contribution to its stratum. */
 export type Layer = Omit<Stratum, 'count'>
 
-/** Strata are 1.6 % wide around 1, and 1 % around 1000: sums over them are about as exact. */
+/** Strata are 1.6 % wide around 1, and 1 % around 1000: sums over them have about this precision. */
 const RESOLUTION = 1_024
 
 /**
- * The stratum for what was used per weight. By square roots alone, which every machine and language rounds alike, so
- * that the script for Redis gives the same.
+ * The stratum of a use per weight. By square roots alone, which every machine and language rounds alike, so that the
+ * script for Redis gives the same.
  */
 export function stratumOf(share: number): number {
   return Math.floor(RESOLUTION * Math.sqrt(Math.sqrt(Math.sqrt(Math.sqrt(share)))))
 }
 
-/** Adds a tenant to its stratum, or takes it out. O(log strata), and a shift where the first comes or the last goes. */
+/** Adds a tenant to its stratum, or removes it. O(log strata), and a shift if it is the first or the last one. */
 export function layer(strata: Strata, { at, weight, used, ask }: Layer, sign: 1 | -1): void {
   let low = 0
   let high = strata.length
@@ -47,19 +47,19 @@ export function layer(strata: Strata, { at, weight, used, ask }: Layer, sign: 1 
   stratum.weight += sign * weight
   stratum.used += sign * used
   stratum.ask += sign * ask
-  // What rounding left goes with the last one.
+  // Rounding errors are removed with the last one.
   if (stratum.count <= 0) strata.splice(low, 1)
 }
 
-/** Sums of one kind of a member's tenants: what they weigh at it, and what they have used, as far as that counts. */
+/** Sums of one kind of a member's tenants: their weights at it, and their use, as far as that counts. */
 interface Sum {
   weight: number
   used: number
 }
 
 /**
- * What the tenants that a member reported by name come to: those that have used less than an even pace allows, those
- * that are ahead of it within their guarantees, and those that have used more than that.
+ * Sums of the tenants that a member reported by name: those below an even pace, those ahead of it within their
+ * guarantees, and those beyond them.
  */
 export interface Weighed {
   readonly behind: Sum
@@ -77,14 +77,14 @@ interface Place {
 /** A tenant that some member reported in this window. */
 export interface Tenant {
   weight: number
-  /** At all members together, gone ones, too; with what it {@link carried}. */
+  /** At all members together, including members that have left; including the {@link carried} amount. */
   used: number
-  /** What counts as used because it was ahead in the window before. */
+  /** Counts as used because it was ahead in the window before. */
   carried: number
   place: keyof Weighed
   /** It is active at some member, so that its weight counts. */
   isActive: boolean
-  /** The cost it was refused last, and in which slot of time; 0 if it was not. */
+  /** The cost of its last refusal, and the slot of that; 0 if it was not refused. */
   ask: number
   slot: number
   /** It was refused when it last asked. */
@@ -107,8 +107,8 @@ export type SavedTenant = readonly [
 ]
 
 /**
- * All tenants as sums: of those that are active, of those that were refused in this slot of time and in the last, and of
- * those that were refused when they last asked.
+ * All tenants as sums: the active ones, those refused in this slot of time and in the last, and those refused when they
+ * last asked.
  */
 export interface Standings {
   readonly active: Strata
@@ -116,9 +116,12 @@ export interface Standings {
   line: Strata
   lineBefore: Strata
   readonly wanting: Strata
-  /** What the active carry together. */
+  /** Total carried by the active tenants. */
   carried: number
-  /** Per weight, of those that wanted more in the window before: what the last of them got, and what it may make up for. */
+  /**
+   * Per weight, of the tenants that wanted more in the window before: the least amount, and the largest that may be
+   * compensated.
+   */
   least: number
   most: number
 }
@@ -128,15 +131,16 @@ export function newStandings(): Standings {
 }
 
 /**
- * Tenants that were reported by name: each weighs once, however many members it is active at, and has used what it has
- * used at all of them. So it gains nothing by asking in several places, or by a process that starts anew. For what a
- * member keeps and judges itself, weight and use are split between the members by what the tenant asks for at each.
+ * Tenants that were reported by name: each has its weight once, regardless of the number of members at which it is
+ * active, and its use at all of them. So it gains nothing by asking in several places, or by a process that restarts.
+ * For the amounts that a member reserves and judges itself, weight and use are divided between the members by the
+ * tenant's demand at each.
  *
- * All of them together are known as {@link Strata}: no step looks at tenants that its call does not name.
+ * All of them together are known as {@link Strata}: no step iterates over tenants that its call does not name.
  *
- * What a tenant got counts in the next window, too: if others wanted more, and got less per weight, it comes after them
- * until they have caught up, by a window's guarantee at most, or by what it takes to grant the largest cost that was
- * refused. It carries that as if it had used it.
+ * A tenant's grants also count in the next window: if others wanted more, and got less per weight, it comes after them
+ * until they have caught up, by a window's guarantee at most, or by the amount that is needed to grant the largest
+ * refused cost. It carries that amount as if it had used it.
  *
  * O(members of the tenant) a report.
  */
@@ -161,12 +165,12 @@ export class Tenants {
     yield* this.#standings.line
   }
 
-  /** What the active carry together. */
+  /** Total carried by the active tenants. */
   get carried(): number {
     return this.#standings.carried
   }
 
-  /** Time goes on: a tenant refused two slots ago is no longer in line. */
+  /** Time advances: a tenant refused two slots ago is no longer in line. */
   moveTo(slot: number): void {
     const standings = this.#standings
     if (slot === standings.slot) return
@@ -176,8 +180,8 @@ export class Tenants {
   }
 
   /**
-   * Takes in what a member says of a tenant, and changes the sums that this concerns. `level` is what a weight of 1 is
-   * guaranteed, of which the part `elapsed` is due by now; `isPresent` says whether a member still counts.
+   * Applies a member's report of a tenant, and updates its sums. `level` is the guarantee of weight 1, of which the
+   * part `elapsed` is due by now; `isPresent` says whether a member still counts.
    */
   report(
     member: Weighed,
@@ -224,8 +228,8 @@ export class Tenants {
   }
 
   /**
-   * What `decide` grants a tenant at a member counts as used there, until it is reported again; if that is nothing, the
-   * tenant waits in line with its `need`. While that is decided on, it is not in line.
+   * The grant of `decide` to a tenant at a member counts as used there, until the next report; if it is nothing, the
+   * tenant waits in line with its `need`. During that decision it is not in line.
    */
   grant(name: string, member: Weighed, need: number, decide: () => number): number {
     const tenant = this.#tenants.get(name)!
@@ -245,15 +249,15 @@ export class Tenants {
     return grant
   }
 
-  /** What is known of a tenant that a member reported: what it weighs and has used in all, and the member's part. */
+  /** State of a reported tenant: its total weight and use, and the member's part. */
   placeOf(name: string, member: Weighed): { weight: number; used: number; part: number } {
     const { weight, used, places } = this.#tenants.get(name)!
     return { weight, used, part: places.get(member)!.part }
   }
 
   /**
-   * Knows a tenant again as {@link save} gave it, in the window `now` or the one before; members that are not known any
-   * more are left out.
+   * Restores a tenant from {@link save}, in the window `now` or the one before; members that are no longer known are
+   * omitted.
    */
   load(
     name: string,
@@ -272,7 +276,7 @@ export class Tenants {
     else if (win === now - 1) this.#before.set(name, tenant)
   }
 
-  /** What is known of a tenant, for a store that keeps it elsewhere; in the window `win`. */
+  /** State of a tenant, for a store that keeps it elsewhere; in the window `win`. */
   save(name: string, win: number, nameOf: (member: Weighed) => string): SavedTenant | undefined {
     const tenant = this.#tenants.get(name)
     if (tenant === undefined) return undefined
@@ -281,7 +285,7 @@ export class Tenants {
     return [win, weight, used, carried, place, isActive ? 1 : 0, ask, slot, wants ? 1 : 0, ...places]
   }
 
-  /** A window begins: the next one, or a later one. `level` is what a weight of 1 was guaranteed in the last. */
+  /** A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last. */
   begin(isNext: boolean, level: number): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
@@ -321,37 +325,37 @@ function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, si
   sum.used += sign * used * part
 }
 
-/** What the pool knows of itself. */
+/** The pool's own state. */
 export interface Head {
   win: number
-  /** Since when claims fade. */
+  /** Start of the fading of claims. */
   fadesFromMs: number
-  /** When all tenants that were refused in this window are back; 0 if none was. */
+  /** Time at which all tenants refused in this window are back; 0 if none was. */
   backMs: number
   /** The latest time seen. */
   nowMs: number
   epoch: number
   rev: number
-  /** Credit granted to all members together in this window, and what of that since the epoch began. */
+  /** Credit granted to all members together in this window, and the part of that since the epoch began. */
   granted: number
   since: number
   /** Credit granted to all of them together in the next window. */
   ahead: number
-  /** What a weight of 1 was guaranteed at the last call. */
+  /** The guarantee of weight 1 at the last call. */
   level: number
-  /** When the pool noticed that it does not know of everything that was granted; and in which epoch. */
+  /** Time at which the pool noticed that it does not know of all grants; and in which epoch. */
   lostMs: number
   lostEpoch: number
   /** Members of an earlier epoch that have called since, and those that should. */
   heard: number
   awaited: number
-  /** Which window, epoch and answer the best informed of them knew. */
+  /** Window, epoch and answer of the best informed of them. */
   informedWin: number
   informedEpoch: number
   informedRev: number
 }
 
-/** Nobody is to be heard. */
+/** No member is awaited. */
 export const NOT_LOST = {
   lostEpoch: -1,
   heard: 0,
@@ -378,9 +382,9 @@ export function newHead(): Head {
   }
 }
 
-/** What the pool knows of a member: what it said last, and what it was answered. */
+/** The pool's record of a member: its last report, and the answer. */
 export interface Member extends Weighed {
-  /** When it last called, on the pool's time; the window's beginning for one that has not called in it. */
+  /** Time of its last call, on the pool's time; the window's beginning for one that has not called in it. */
   seenMs: number
   hasCalled: boolean
   granted: number
@@ -393,7 +397,7 @@ export interface Member extends Weighed {
   readonly behind: Sum
   readonly ahead: Sum
   readonly over: Sum
-  /** Its last call, and what else it was answered. */
+  /** Its last call, and the rest of its answer. */
   seq: number
   grant: number
   held: number
@@ -422,8 +426,8 @@ export function newMember(seenMs: number, seq: number, weight: number, granted: 
 }
 
 /**
- * What the tenants of a member claim at it, as two sums: those ahead of an even pace within their guarantees; and those
- * behind it, and those that it has not named.
+ * The claims of a member's tenants at it, as two sums: those ahead of an even pace within their guarantees; and those
+ * behind it, plus those that it has not named.
  */
 export function claimOfMember({ quiet, behind, ahead }: Member, level: number, elapsed: number): number {
   const within = { weight: Math.max(0, ahead.weight), granted: Math.max(0, ahead.used) }

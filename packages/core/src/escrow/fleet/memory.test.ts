@@ -15,7 +15,7 @@ interface Polite {
   seed: number
   windowMs?: number
   windows?: number
-  /** Told when what was admitted, at `atMs`. */
+  /** Called with each admission, at `atMs`. */
   admitted?: (atMs: number, cost: number) => void
   /** The process that a connection of a tenant is to. */
   placeOf: (tenant: number, connection: number) => number
@@ -57,7 +57,7 @@ async function politeClients(polite: Polite): Promise<number[][]> {
     if (allowed) admitted?.(next.atMs, cost)
     // Whole seconds, and up to half as much again by chance.
     const seconds = Math.max(1, Math.ceil((retryAfterMs / 1_000) * (1 + random() / 2)))
-    // Windows of a second are too short for those.
+    // Windows of a second are too short for these delays.
     const pauseMs = windowMs < WINDOW_MS ? retryAfterMs * (1 + random() / 2) : seconds * 1_000
     next.atMs += allowed ? 5 + 2 * random() : pauseMs
   }

@@ -9,56 +9,59 @@ import { type PoolStore, type PoolTerms, poolTerms, type StoreFailure, type Stor
 
 /** A leased escrow's state, as plain JSON. */
 export interface LeasedSnapshot extends PoolTerms {
-  /** The id in the pool of this run of the process, after the region's name where there is one. */
+  /** The id in the pool of this run of the process, after the region's name if there is one. */
   readonly member: string
-  /** The pool's window that this is about; -1 before the first lease. */
+  /** The pool's window of these numbers; -1 before the first lease. */
   readonly win: number
   /** False while there is no window: before the first lease, and after the end of the last. */
   readonly open: boolean
-  /** Of this window: credit drawn, what of that was spent, and what the pool keeps for this member beyond it. */
+  /**
+   * Of this window: drawn credit, the spent part of it, and the amount that the pool reserves for this member beyond
+   * it.
+   */
   readonly granted: number
   readonly used: number
   readonly held: number
-  /** The part of the limit that would be this member's if the store were away, from 0 to 1. */
+  /** The member's part of the limit if the store were away, from 0 to 1. */
   readonly share: number
   /** Active tenants of this member, and the sum of their weights here. */
   readonly tenants: number
   readonly weight: number
-  /** Since the escrow was made. */
+  /** Since the escrow was created. */
   readonly allowed: number
   readonly refused: number
-  /** Answers that were what is declared for a store that fails. */
+  /** Number of answers by the declared rule for a failed store. */
   readonly storeErrors: number
   readonly storeCalls: number
-  /** In a tree: of each group that this process serves, about the group's own pool. */
+  /** In a tree: for each group that this process serves, the state of the group's own pool. */
   readonly groups?: readonly LeasedSnapshot[]
-  /** Why the store failed last. */
+  /** The store's last failure. */
   readonly lastStoreFailure: { readonly kind: StoreFailureKind; readonly message: string } | undefined
 }
 
-/** Why a leased escrow refuses; or `store-error`, where what is declared for a store that fails decided. */
+/** Reasons of a leased escrow's refusals; or `store-error`, if the declared rule for a failed store decided. */
 export type LeasedReason = EscrowReason | 'store-error'
 
 /**
- * A leased escrow's answer. `limit`, `remaining` and `guarantee` are those of the tenant at this member, of what it has
- * drawn from the pool and what the pool keeps for it; the pool may have more.
+ * A leased escrow's answer. `limit`, `remaining` and `guarantee` are those of the tenant at this member, from the
+ * credit drawn from the pool and the amount that the pool reserves for it; the pool may have more.
  */
 export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
-  /** Undefined if it was allowed by the rule; `store-error` also where it was allowed because the store is away. */
+  /** Undefined if it was allowed by the rule; `store-error` also if it was allowed because the store is away. */
   readonly reason: LeasedReason | undefined
 }
 
-/** What an escrow does when its store fails, or does not answer in time. */
+/** The rule if the store fails, or does not answer in time. */
 export type OnStoreError = 'refuse' | 'admit' | 'last-share'
 
-/** A decision of a fleet's escrow: who has spent for it, too. */
+/** A decision of a fleet's escrow, with the member that has spent for it. */
 export class LeasedTicket extends Ticket<LeasedReason> {
   readonly #member: PoolMember | undefined
   readonly #payer: string
 
   /**
-   * `judged` is what the ledger made of this; none if it was not asked. `payer` spent for it: the tenant, or a group of
-   * it; `reserved` is what was spent for it, where that is not the cost.
+   * `judged` is the ledger's judgement; undefined if it was not asked. `payer` spent for it: the tenant, or a group of
+   * it; `reserved` is the amount spent for it, if that is not the cost.
    */
   constructor(
     owner: object,
@@ -82,7 +85,7 @@ export class LeasedTicket extends Ticket<LeasedReason> {
     this.#payer = payer
   }
 
-  /** What has spent for it; undefined if nothing may. */
+  /** The member that has spent for it; undefined if none may. */
   get member(): PoolMember | undefined {
     return this.#member
   }
@@ -92,57 +95,58 @@ export class LeasedTicket extends Ticket<LeasedReason> {
   }
 }
 
-/** The decision as its escrow sees it. Throws a `TypeError` if it is another's. */
+/** The decision as its escrow sees it. Throws a `TypeError` if it is another escrow's. */
 export function ticketOf(owner: object, decision: LeasedDecision): LeasedTicket {
   if (decision instanceof LeasedTicket && decision.owner === owner) return decision
   throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
 }
 
-/** What every escrow that draws from a pool can be told. */
+/** Options of every escrow that draws from a pool. */
 export interface DrawingOptions {
-  /** A tenant's weight relative to others, from 1e-9 to 1e12. Asked at every check. @default 1 for everybody */
+  /** A tenant's weight relative to others, from 1e-9 to 1e12. Called at every check. @default 1 for every tenant */
   weightOf?: (tenant: string) => number
   /**
-   * Groups of tenants that share with each other first, as in one process: each has a pool of its own in the store, of
-   * this pool's name and its path, whose budget comes out of that of the pool above. @default all are in one group
+   * Groups of tenants that share with each other first, as in one process: each has its own pool in the store, named by
+   * this pool's name and its path, whose budget comes from the pool above. @default all are in one group
    */
   tree?: Hierarchy
   /**
-   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Asked at
+   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Called at
    * every check. @default all of them are refused
    */
   groupOf?: (tenant: string) => string | undefined
   /**
-   * What a call spends until it is settled: `'learned'`, what settlements in this process have said of the tenant's
-   * costs, as in one process; or `'asked'`, the cost that it asks with. @default 'learned'
+   * The amount that a call spends until it is settled: `'learned'`, by settlements of the tenant in this process, as in
+   * one process; or `'asked'`, the requested cost. @default 'learned'
    */
   estimates?: 'learned' | 'asked'
   /** Active tenants known by name, and one more that all others share, with weight 1; in a tree, in each group. @default 10000 */
   maxTenants?: number
   /**
-   * What a check answers when the pool's store fails or does not answer in time, and this process lacks the credit:
+   * The answer of a check if the pool's store fails or does not answer in time, and this process lacks the credit:
    *
-   * - `'refuse'`: what fits into credit that was drawn before is admitted, so the limit holds without the store;
-   * - `'last-share'`: this process goes on with its last known share: up to what the store last kept for it in that
-   *   window, and in each later one its part of the limit, until the store is back. All processes together may exceed
-   *   the limit by what was kept in the window in which the store failed;
-   * - `'admit'`: everything is, and the limit is given up until the store answers.
+   * - `'refuse'`: costs that fit into credit drawn before are admitted, so the limit holds without the store;
+   * - `'last-share'`: this process continues with its last known share: up to the amount that the store last reserved
+   *   for it in that window, and in each later one its part of the limit, until the store is back. All processes
+   *   together may exceed the limit by the amounts reserved in the window in which the store failed;
+   * - `'admit'`: everything is admitted, and the limit is given up until the store answers.
    *
    * @default 'refuse'
    */
   onStoreError?: OnStoreError
   /**
-   * Longest that a lease takes before the store has failed, in milliseconds; above 0. Time for which this process stood
-   * still does not count. @default 100
+   * Longest duration of a lease before the store counts as failed, in milliseconds; above 0. Time in which this process
+   * stalled does not count. @default 100
    */
   storeTimeoutMs?: number
-  /** Told of each failure of the store, and why. What it throws itself, or rejects with, is dropped. */
+  /** Called with each failure of the store. Its own errors and rejections are dropped. */
   onStoreFailure?: (failure: StoreFailure) => void
   /** Must be monotonic. @default the platform's */
   clock?: Clock
   /**
-   * Milliseconds since the Unix epoch. Where it goes forward by a tenth of a second more than `clock`, the machine may
-   * have slept: no credit is spent until the store has answered. @default Date.now beside the platform's clock, none beside another
+   * Milliseconds since the Unix epoch. If it advances by a tenth of a second more than `clock`, the machine may have
+   * slept: no credit is spent until the store has answered. @default Date.now beside the platform's clock, none beside
+   * another
    */
   wallClock?: Clock
   /** @default the platform's timer */
@@ -152,7 +156,7 @@ export interface DrawingOptions {
 export interface LeasedEscrowOptions extends DrawingOptions {
   /** The pool's name in its store; all processes with this name share one budget. */
   pool: string
-  /** What all of them together may spend in a window; above 0. */
+  /** Budget of all of them together in a window; above 0. */
   limit: number
   /**
    * Length of a window in milliseconds; windows begin at multiples of it, on the store's clock. Integer, at least 1.
@@ -181,7 +185,7 @@ const DRAWING = [
   'after',
 ]
 
-/** Options that were checked, with every default in its place. */
+/** Checked options, with every default in its place. */
 export interface DrawingSettings {
   readonly terms: PoolTerms
   readonly member: string
@@ -195,12 +199,12 @@ export interface DrawingSettings {
   readonly storeTimeoutMs: number
   readonly onStoreFailure: ((failure: StoreFailure) => void) | undefined
   readonly clock: Clock
-  /** Shows whether the machine slept; undefined: nothing does. */
+  /** Shows whether the machine slept; undefined: unknown. */
   readonly wallClock: Clock | undefined
   readonly after: After
 }
 
-/** Checks what every drawing escrow has; `own` are the names of the other options. */
+/** Checks the options of every drawing escrow; `own` are the names of the other options. */
 export function drawingSettings(
   name: string,
   options: DrawingOptions,
@@ -244,7 +248,7 @@ export function requireStore(store: unknown): void {
   throw new TypeError(`store must be a store of pools, got ${show(store)}`)
 }
 
-/** The id of one run of a process: 128 bits by chance, so that no two starts have the same. */
+/** The id of one run of a process: 128 random bits, so that no two starts have the same. */
 export function incarnation(random: Random): string {
   return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
 }

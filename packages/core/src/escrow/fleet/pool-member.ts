@@ -19,27 +19,27 @@ import { Debts, Reports } from './reports.js'
 import { watched } from './sleep.js'
 import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
-/** Credit that lies idle goes back if it is this part of a quantum at least. */
+/** Idle credit of at least this part of a quantum is returned. */
 const LEAST_BACK = 1 / 10
-/** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
+/** Most leases drawn by one check, or one settlement, so that no store can keep it going. */
 const MOST_DRAWS = 4
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
 
-/** A check that is being answered; `shown` is for whom, by its own name: one of its own, if the tenant is a group. */
+/** A check in progress; `shown` is the tenant in its answer: a member's own tenant, if the tenant is a group. */
 interface Ask {
   readonly tenant: string
   readonly shown: string
   readonly weight: number
-  /** What it asked with; `cost` is what is reserved for that. */
+  /** The requested cost; `cost` is the reservation for it. */
   readonly asked: number
   readonly cost: number
-  /** Leases that were drawn for it. */
+  /** Number of leases drawn for it. */
   draws: number
 }
 
 /**
- * A process's part of one pool: the rule of one process, on what was drawn from the pool and what the pool keeps beyond
- * that, spending only what was drawn.
+ * A process's part of one pool: the rule of one process, on the credit drawn from the pool and the amount that the pool
+ * reserves beyond that, spending only drawn credit.
  */
 export class PoolMember {
   readonly #owner: object
@@ -58,10 +58,10 @@ export class PoolMember {
     () => this.#credit.standing(),
     (group, amount) => this.#begin(group, amount),
   )
-  /** What is told the store by the next call. */
+  /** The terms of the next call to the store. */
   terms: PoolTerms
   #fuzz: number
-  /** What lacks for what was decided last. */
+  /** The amount that was missing in the last decision. */
   #need = 0
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   #isClosed = false
@@ -69,7 +69,7 @@ export class PoolMember {
   #refused = 0
   #storeErrors = 0
 
-  /** `owner` is the escrow whose answers these are. */
+  /** `owner` is the escrow that makes these decisions. */
   constructor(owner: object, settings: DrawingSettings) {
     this.#owner = owner
     const { terms, member, store, maxTenants, storeTimeoutMs, after, onStoreFailure } = settings
@@ -92,7 +92,7 @@ export class PoolMember {
         const { shares, used, grant, win: winNow } = answer
         this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
         if (shares[0]! > 0) this.groups.hear(tenants[0]!, answer)
-        // What a tenant used elsewhere counts here, too.
+        // A tenant's use elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
             this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
@@ -118,7 +118,7 @@ export class PoolMember {
     })
   }
 
-  /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
+  /** Like an escrow's, for a checked tenant and cost; `shown` is the tenant's name in the answer. */
   check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
     const ask = this.#askOf(tenant, cost, shown)
     const nowMs = this.#credit.now()
@@ -131,7 +131,7 @@ export class PoolMember {
     return decision
   }
 
-  /** By what is known here. */
+  /** By local knowledge. */
   peek(tenant: string, cost: number, shown: string): LeasedDecision {
     const ask = this.#askOf(tenant, cost, shown)
     const nowMs = this.#credit.now()
@@ -147,16 +147,16 @@ export class PoolMember {
     return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
   }
 
-  /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
+  /** An excess is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#credit.now()
     const [{ win }, { place: slot, payer: tenant }] = [this.#account, ticket]
-    // First what may throw: afterwards the ticket is used up.
+    // Calls that may throw come first: afterwards the ticket is used up.
     const weight = weightFrom(this.#settings.weightOf, tenant)
     let [rest, draws] = [actualCost - ticket.reserved, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
-    // What a group spends for one of its own says nothing of the group's costs.
+    // A group's spending for one of its own tenants is no evidence about the group's costs.
     if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
     const owe = (): Settled => this.#debts.add(tenant, rest)
     if (when === 'late' || !this.#credit.isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
@@ -189,7 +189,7 @@ export class PoolMember {
     ticket.charge(part - this.#ledger.settle(ticket.place, part))
   }
 
-  /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
+  /** A part of the allowed amount is not needed. Unlike a settlement, this may be called several times. */
   giveBack(ticket: LeasedTicket, amount: number): void {
     if (!this.#credit.isOpen(this.#credit.now()) || ticket.timeIn(this.#account.win) !== 'now') return
     this.#ledger.settle(ticket.place, -amount)
@@ -221,22 +221,22 @@ export class PoolMember {
     return this.#account.win
   }
 
-  /** What may be spent at once. */
+  /** The amount that may be spent immediately. */
   get spare(): number {
     return this.#credit.isOpen(this.#credit.now()) ? Math.max(0, this.#credit.left) : 0
   }
 
-  /** What will be left of that when a lease can be there. */
+  /** The rest of that when a lease can arrive. */
   get besides(): number {
     return this.spare - this.#credit.spentMeanwhile(this.#clock())
   }
 
-  /** Why the store failed last. */
+  /** The store's last failure. */
   get failure(): StoreFailure | undefined {
     return this.#account.failure
   }
 
-  /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
+  /** Notes a tenant's request; one that `isRefused` is in line. The pool learns of it with the next call. */
   note(
     tenant: string,
     cost: number,
@@ -249,7 +249,7 @@ export class PoolMember {
     this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), nowMs, isRefused)
   }
 
-  /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
+  /** Reports the state here to the pool, first of all of this tenant, and returns some credit. */
   tell(tenant?: string, back = 0): void | Promise<void> {
     const done = this.#account.draw(() => this.#wish(0, back, tenant), this.#credit.now())
     this.#credit.fit()
@@ -264,7 +264,7 @@ export class PoolMember {
     this.#account.changeTerms(this.terms)
   }
 
-  /** Hands back what credit there is, and tells what tenants have used. It goes on if it is asked again. */
+  /** Returns the remaining credit, and reports the use of tenants. It can be used again afterwards. */
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
@@ -289,7 +289,7 @@ export class PoolMember {
     }
   }
 
-  /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
+  /** Decides by the rule; or returns undefined, if more has to be drawn for that, the amount `#need`. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
     const { cost } = ask
     if (cost > this.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
@@ -298,7 +298,7 @@ export class PoolMember {
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit.left
-      // The credit here is kept for others here. Only further credit from the pool would help.
+      // The credit here is reserved for others here. Only further credit from the pool would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
         return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
@@ -320,11 +320,11 @@ export class PoolMember {
     const weightHere = weight * this.#reports.shareOf(tenant)
     if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
     else this.#ledger.judge(tenant, weightHere, cost)
-    // Beyond that, it is the turn of others elsewhere.
+    // Beyond that, it is the turn of tenants elsewhere.
     const room = Math.max(0, (this.#account.turn - this.#ledger.stakeOf(tenant).share) * weight) + this.#fuzz
     if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
     judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
-    // What the pool has granted for a tenant it judged by what all members know.
+    // A grant of the pool for a tenant was judged by the knowledge of all members.
     const granted = Math.min(this.#credit.left, this.#reports.grantedTo(this.#credit.nameOf(tenant)))
     if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
       judged.verdict = 'borrows'
@@ -333,14 +333,14 @@ export class PoolMember {
     return judged.verdict
   }
 
-  /** Spends what a group holds of a window that begins. */
+  /** Spends a group's holding of a window that begins. */
   #begin(group: string, amount: number): LeasedTicket {
     const ask = { ...this.#askOf(group, amount), cost: amount }
     this.#judge(ask, this.#clock())
     return this.#spend(ask, undefined, this.#clock())
   }
 
-  /** Answers what was just judged and allowed. */
+  /** The answer to the last judgement, which allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.admit(this.#ledger.spend(), this.#account.win)
@@ -351,13 +351,13 @@ export class PoolMember {
     return answer
   }
 
-  /** Answers what was just judged and refused. */
+  /** The answer to the last judgement, which refused. */
   #refuse(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
     this.#ledger.refuse()
     return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger.judged)
   }
 
-  /** The store is away: goes on in windows of its own, where that is declared, and looks whether it is back. */
+  /** The store is away: continues in windows of its own, if so declared, and tests whether it is back. */
   #makeDo(nowMs: number): void {
     if (this.#settings.onStoreError !== 'last-share') return
     this.#account.lend(nowMs)
@@ -365,7 +365,7 @@ export class PoolMember {
     if (this.#account.isLent) void this.tell()
   }
 
-  /** What was declared for a store that does not answer. */
+  /** The declared answer for a store that does not answer. */
   #declared(ask: Ask, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
     this.#storeErrors++
@@ -406,10 +406,11 @@ export class PoolMember {
         const nowMs = this.#credit.now()
         ask.draws++
         this.note(ask.tenant, ask.cost, false, ask.weight, nowMs)
-        // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
+        // Credit here that is not for this tenant is returned, except the amount that others will ask for until there
+        // is more.
         const isMeant = this.#need < ask.cost || !this.#credit.isOpen(nowMs)
         const back = isMeant ? 0 : Math.max(0, this.#credit.left - 2 * this.#credit.spentMeanwhile(nowMs))
-        // One lease for all who wait: a quantum for each round trip may be less than what is asked for meanwhile.
+        // One lease for all waiting calls: a quantum for each round trip may be less than the demand in it.
         const amount = this.#need + behind + 2 * this.#credit.spentMeanwhile(nowMs)
         const { quantum } = this.terms
         const forAll = amount > quantum ? Math.max(this.#need, needAhead(amount, ask.cost, quantum)) : this.#need
@@ -421,12 +422,15 @@ export class PoolMember {
     }
   }
 
-  /** Draws what will be spent until a lease can be there, before it lacks; `remaining` is left for the asking tenant. */
+  /**
+   * Draws the expected spending until a lease can arrive, before it is missing; `remaining` is left for the asking
+   * tenant.
+   */
   #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return
     const mark = this.#credit.spentMeanwhile(nowMs)
-    // In a tree, what remains to a tenant depends on the pools above.
+    // In a tree, the remainder of a tenant depends on the pools above.
     if (Math.min(this.#credit.left, this.#settings.tree === undefined ? remaining : Number.MAX_VALUE) >= mark) return
     const need = needAhead(2 * mark, ask.cost, this.terms.quantum)
     if (this.#credit.refusalOf(ask, need, nowMs) !== undefined) return
@@ -440,7 +444,7 @@ export class PoolMember {
     const all = { weight: this.#ledger.weight, used: this.#credit.used }
     const { members } = this.#account
     const stakeOf = (of: string): Stake => this.#ledger.stakeOf(of === OTHERS ? '' : of)
-    // Mostly, it is the first call of the next window, in which nobody has been named.
+    // Usually, it is the first call of the next window, in which no tenant has been named.
     const isOver = !this.#credit.isOpen(nowMs)
     if (isOver) this.#reports.nameAnew()
     const report = this.#reports.report(name, members, all, stakeOf, isOver ? 1 : this.#credit.elapsed(nowMs), nowMs)

@@ -109,7 +109,7 @@ describe('whatever the members do', () => {
         ask(name, 1 + random() * 60, { weight })
       }
       const helds = members.map(({ name, weight }) => ({ name, weight, held: ask(name, 0, { weight }).held }))
-      // A member that comes first now may have changed the weights by its coming, so what is held is asked again.
+      // A new member may have changed the weights, so the reserved amount is requested again.
       for (const each of helds) each.held = ask(each.name, 0, { weight: each.weight }).held
       for (const { name, weight, held } of helds.sort(() => random() - 0.5))
         if (held > 0.01) expect(ask(name, held - 1e-3, { weight }).grant).toBeGreaterThan(0)

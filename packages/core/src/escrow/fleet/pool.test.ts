@@ -51,7 +51,7 @@ describe('the pool', () => {
     ask('silent', 1)
     clock.advance(400)
     const { a, b } = drain({ a: 1, b: 1 })
-    // Three fifths of its third of the limit is what the silent one may still claim by then.
+    // The silent one may still claim three fifths of its third of the limit by then.
     expect(a! + b!).toBeGreaterThan(990 - 1_000 / 5 - 10)
     expect(a! + b!).toBeLessThanOrEqual(990 - 1_000 / 5 + 1e-9)
     expect(Math.abs(a! - b!)).toBeLessThanOrEqual(10)
@@ -86,7 +86,7 @@ describe('the pool', () => {
     // Half of it is kept for a, less the quantum that it has.
     expect(ask('b', 1).room).toBe(490)
     clock.advance(500)
-    // A fourth of it still is: who is silent lets its share pass.
+    // A fourth of it still is: a silent member lets its share pass.
     expect(ask('b', 0).room).toBe(730)
     expect(ask('b', 0, { tenants: [] }).room).toBe(0)
   })
@@ -264,7 +264,7 @@ describe('the pool', () => {
     ask('little', 300)
     for (const member of ['much', 'little']) expect(ask(member, 10).grant).toBe(0)
     clock.advance(TERMS.windowMs)
-    // When the little one came, no more than 300 could be guaranteed: that counts as used by the other one.
+    // When the small one arrived, no more than 300 could be guaranteed: that counts as used by the other one.
     const { grant, used, mark } = ask('much', 0)
     expect({ grant, used: used[0], total: mark.total }).toEqual({ grant: 0, used: 300, total: 0 })
     ask('little', 0)
@@ -283,7 +283,7 @@ describe('the pool', () => {
     expect(ask('much', 1_000).grant).toBe(1_000)
     expect(ask('little', 10).grant).toBe(0)
     clock.advance(TERMS.windowMs)
-    // Nothing was left to guarantee when it came; but its cost would have been one of 10.
+    // Nothing was left to guarantee when it arrived; but its cost would have been one of 10.
     expect(ask('much', 0).used).toEqual([10])
     clock.advance(2 * TERMS.windowMs)
     expect(ask('much', 0).used).toEqual([0])

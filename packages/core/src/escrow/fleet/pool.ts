@@ -11,15 +11,17 @@ import {
 } from './members.js'
 import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark } from './store.js'
 
-/** What the level looks at of a member of the pool. */
+/** A member of the pool in the computation of the level. */
 export interface Claimant {
   readonly weight: number
-  /** Credit granted in this window, less what came back. */
+  /** Credit granted in this window, less returned credit. */
   readonly granted: number
 }
 
-/** What is kept for a claimant at `level`, when a share `elapsed` of the window is over: its guarantee, less the larger
- * of what it was granted and what it let pass. */
+/**
+ * The amount reserved for a claimant at `level`, when a share `elapsed` of the window has passed: its guarantee, less
+ * the larger of its grants and the amount that it let pass.
+ */
 export function claimOf({ weight, granted }: Claimant, level: number, elapsed: number): number {
   const guarantee = weight * level
   const gone = Math.max(granted, guarantee * elapsed)
@@ -36,8 +38,8 @@ export function claimsAt(claimants: readonly Claimant[], level: number, elapsed:
 /**
  * The level: guarantee per unit of weight. The largest one up to `most` at which all claims together fit into `left`.
  *
- * The sum of the claims grows with the level, by straight pieces: a claim begins where the guarantee exceeds what was
- * granted, and grows more slowly from where its pace does, too. O(n); O(n log n) if `most` is too much.
+ * The sum of the claims is piecewise linear in the level: a claim begins where the guarantee exceeds the grants, and
+ * grows more slowly from where its pace does, too. O(n); O(n log n) if `most` is too much.
  *
  * Every step is repeated in the same order by the script for Redis, so both give the same numbers, bit for bit.
  */
@@ -73,20 +75,20 @@ export function levelOf(claimants: readonly Claimant[], most: number, left: numb
 }
 
 /**
- * A refused member is told to come back after one of these parts of a window: soon if whole quanta are about to become
- * free, as silent members let theirs pass; late if nothing is.
+ * Retry delays of a refused member, as parts of a window: short if whole quanta are about to become free, because
+ * silent members let theirs pass; long if nothing is.
  */
 const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
-/** A refused tenant may take this much longer than it was told to: HTTP adds up to half by chance. */
+/** A refused tenant may take this much longer than it was told to: HTTP adds up to half at random. */
 const LATE = 1.5
-/** It is not waited for any longer than this part of a window: more gained nothing, half of it cost late ones 9 points. */
+/** Longest wait for such tenants, as a part of the window: more gained nothing, half of it cost late ones 9 points. */
 const PATIENCE = 3 / 10
 
 /**
  * A slot of time, as part of a window: a refused member is in line until the slot after its own ends. With slots of a
- * twentieth, members that came back when they were told to had lost their place.
+ * twentieth, members that came back at the stated time had lost their place.
  */
 const SLOT = 1 / 12
 
@@ -96,35 +98,35 @@ const SLOT = 1 / 12
  */
 const AHEAD = 2
 
-/** What may be granted out of turn, in quanta: no less, or a fleet that pauses would call for crumbs. */
+/** Amounts granted out of turn, in quanta: with smaller ones, a fleet that pauses would call for tiny amounts. */
 const LOANS = [1, 1 / 2, 1 / 4]
 
-/** Part of a window after which a member that has not called does not count any more. */
+/** Part of a window after which a member that has not called no longer counts. */
 const LAPSE = 1 / 2
 
-/** Graces for which a pool that lost its memory waits for members that it has not heard from. */
+/** Longest wait of a pool that lost its state for members that have not called, in graces. */
 const LONGEST_GRACE = 4
 
 /**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
  * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
- * and its claim to that fades evenly as the window passes, but not before those are back, or had time to be, that were
- * refused in the last one. A tenant draws from its claim; what nobody claims goes to
- * the tenant that asks, but for what is owed to those in line that have got less per weight. So what silent tenants leave goes by
- * the weights of those who still want more, wherever they are. Tenants are known as strata of what they have used per weight; those that a member
- * has not named yet claim as one. Each answer says up to what a tenant may have used, per weight, to spend the member's
- * credit without asking. Pure: told the time, by the store.
+ * and its claim to that fades evenly as the window passes, but not before the tenants refused in the last one are back,
+ * or have had time to return. A tenant draws from its claim; unclaimed budget goes to the tenant that asks, except the
+ * amount owed to those in line that have got less per weight. So unused shares of silent tenants are divided by the
+ * weights of those that still want more, at any member. Tenants are known as strata of their use per weight; those that
+ * a member has not named yet claim as one. Each answer states the use per weight up to which a tenant may spend the
+ * member's credit without asking. Pure: the store passes the time.
  *
- * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: each call tells what
- * the member holds, and a call that comes after a later one changes nothing. A member that was answered by another
- * *epoch*, or later than the pool remembers, proves that the store has lost its memory. Then nothing is granted for
- * {@link graceOf} a window, nor until as many members have called as were at work when the best informed of them was
- * answered, for four times that at most. By then every member that is at work has told what it holds, and how much it
- * knew to be granted in all: the one that was granted something last knew everything.
+ * Credit never exceeds the limit, regardless of members' reports and of lost, late or repeated calls: each call states
+ * the member's holding, and a call that arrives after a later one changes nothing. A member that was answered by
+ * another *epoch*, or later than the pool remembers, proves that the store has lost its state. Then nothing is granted
+ * for {@link graceOf} a window, nor until as many members have called as were at work when the best informed of them
+ * was answered, for four times that at most. By then every active member has reported its holding, and its knowledge of
+ * the total grants: the one with the last grant knew everything.
  *
- * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed. What a
- * tenant got there more than others that were refused counts as used in this one: {@link Tenants}.
+ * Members of the window before keep their claims, until they call or {@link LAPSE} of the window has passed. A tenant's
+ * advantage there over refused ones counts as used in this one: {@link Tenants}.
  *
  * O(members + strata) a call, O(members of a tenant) for each tenant in it.
  */
@@ -133,14 +135,14 @@ export class Pool {
   readonly #members: Map<string, Member>
   readonly #tenants: Tenants
 
-  /** Without arguments, a pool that knows nothing. Else one that goes on, and changes what it is given. */
+  /** Without arguments, an empty pool. Otherwise one that continues, and modifies its arguments. */
   constructor(head: Head = newHead(), members: Map<string, Member> = new Map(), tenants: Tenants = new Tenants()) {
     this.#head = head
     this.#members = members
     this.#tenants = tenants
   }
 
-  /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
+  /** Answers a checked call. `nowMs` is the time that determines windows, not negative. */
   lease(call: LeaseCall, nowMs: number): LeaseAnswer {
     const { windowMs } = call.pool
     // A member does not begin a window before it is certain that the one before is over: the store's clock went back.
@@ -168,12 +170,12 @@ export class Pool {
       room: isLast ? member.room : 0,
       waitMs: member.waitMs,
       shares: places.map(({ part }) => part),
-      // What is granted with this is not used yet.
+      // The grant of this call is not used yet.
       used: places.map(({ part, used }, at) => part * (at === 0 ? used - member.grant : used)),
     }
   }
 
-  /** Up to where credit may be spent: a little ahead of the tenant in line that has least per weight. */
+  /** Bound up to which credit may be spent: a little ahead of the tenant in line with least per weight. */
   #turn(quantum: number): number {
     let least = Number.MAX_VALUE
     for (const { count, weight, used, ask } of this.#tenants.line())
@@ -181,7 +183,10 @@ export class Pool {
     return Math.max(this.#head.level, least)
   }
 
-  /** A little back is no time passed. More than a window back: the clock was wrong before, and a window begins anew. */
+  /**
+   * A small step back counts as no time passed. More than a window back: the clock was wrong before, and a window
+   * begins anew.
+   */
   #moveTo(nowMs: number, windowMs: number): void {
     const isBack = this.#head.nowMs - nowMs > windowMs
     this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
@@ -200,9 +205,9 @@ export class Pool {
         this.#members.set(name, newMember(startMs, member.seq - 0.5, weight, member.next))
       else this.#members.delete(name)
     }
-    // A member that has not been heard by then may hold credit that was drawn ahead.
+    // A member that has not called by then may hold credit that was drawn ahead.
     const isListening = isNext && this.#graceMs(windowMs) > 0
-    // Nobody was there for a whole window: a store may have dropped the pool by now.
+    // No member called for a whole window: a store may have dropped the pool by now.
     if (win > this.#head.win + 1) {
       this.#head.epoch = Math.max(1, Math.floor(this.#head.nowMs))
       this.#head.rev = 0
@@ -237,13 +242,13 @@ export class Pool {
     return [...this.#members.values()].filter((member) => this.#isPresent(member, windowMs))
   }
 
-  /** The part of the time in which claims fade that is over. */
+  /** The elapsed part of the time in which claims fade. */
   #elapsedAt(atMs: number, windowMs: number): number {
     const { win, fadesFromMs } = this.#head
     return Math.min(1, Math.max(0, (atMs - fadesFromMs) / ((win + 1) * windowMs - fadesFromMs)))
   }
 
-  /** Takes in what the member says of itself. */
+  /** Applies the member's report. */
   #take(member: Member, call: LeaseCall): void {
     const { windowMs } = call.pool
     const isHere = call.win === this.#head.win
@@ -259,7 +264,7 @@ export class Pool {
       this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#head.level, elapsed, isPresent)
   }
 
-  /** What the member holds is what it says; that shows, too, whether the pool knows of everything that was granted. */
+  /** The member's holding is its reported one; that also shows whether the pool knows of all grants. */
   #hold(member: Member, { pool, win, holds, ahead = 0, mark }: LeaseCall): void {
     const head = this.#head
     const { limit, windowMs } = pool
@@ -307,12 +312,12 @@ export class Pool {
       head.lostEpoch = head.epoch
       head.lostMs = head.nowMs
     }
-    // All that could know have called, and nothing was granted in this window.
+    // All members that could know have called, and nothing was granted in this window.
     if (isLost && this.#unheard() === 0 && head.granted === 0)
       head.lostMs = head.nowMs - LONGEST_GRACE * graceOf(windowMs)
   }
 
-  /** For how long nothing is granted yet, because members have to be heard that may know of more. */
+  /** Time in which nothing is granted yet, because members that may know of more have to call first. */
   #graceMs(windowMs: number): number {
     if (this.#head.lostEpoch !== this.#head.epoch) return 0
     const graceMs = graceOf(windowMs)
@@ -326,7 +331,9 @@ export class Pool {
     return Math.max(0, this.#head.awaited - this.#head.heard)
   }
 
-  /** For the member's next call: it shows whether the pool has lost its memory, and how many are to be heard then. */
+  /**
+   * For the member's next call: it shows whether the pool has lost its state, and how many members have to call then.
+   */
   #mark(windowMs: number): PoolMark {
     const sinceMs = this.#head.nowMs - graceOf(windowMs)
     let members = this.#graceMs(windowMs) > 0 ? this.#unheard() : 0
@@ -345,7 +352,7 @@ export class Pool {
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
     const most = weights > 0 ? (limit + this.#tenants.carried) / weights : 0
-    // What lies idle at a member is there for those that have claims there.
+    // Idle credit at a member is available to those with claims there.
     const before = Math.min(most, this.#head.level)
     const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
     const idle = present.reduce((sum, other) => sum + kept(other), 0)
@@ -364,7 +371,7 @@ export class Pool {
       const asker = { weight, granted: used + member.idle }
       const full = Math.max(need, quantum)
       const keptHere = kept(member)
-      /** What is left and nobody else claims, when a part of the window is over. */
+      /** The remainder without the claims of others, when a part of the window has passed. */
       const freeAt = (level: number, elapsed: number): number => {
         const others = claimsAt(claimants, level, elapsed) - claimOf({ weight, granted: used }, level, elapsed)
         return left - Math.max(0, others - (idle - keptHere))
@@ -378,7 +385,7 @@ export class Pool {
           else if (need <= claim + fuzz) some = Math.max(need, claim)
           else some = this.#loan(asker, need, quantum, left, free, fuzz)
         }
-        // Being granted something ends no wait: who takes turns with others is still in line for more.
+        // A grant ends no wait: a tenant that takes turns with others is still in line for more.
         if (some > 0) return some
         const leftMs = (this.#head.win + 1) * windowMs - this.#head.nowMs
         const freeIn = (part: number): number => {
@@ -404,7 +411,7 @@ export class Pool {
     member.held = Math.min(rest, Math.max(0, claimOfMember(member, level, elapsed) - member.idle))
   }
 
-  /** Credit of the next window, up to the member's part of it. A pool that has lost its memory grants none. */
+  /** Credit of the next window, up to the member's part of it. A pool that has lost its state grants none. */
   #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall, present: readonly Member[]): void {
     const head = this.#head
     if (wants <= member.next || win !== head.win || head.lostEpoch === head.epoch) return
@@ -416,12 +423,15 @@ export class Pool {
     head.ahead += some
   }
 
-  /** What is granted beyond the claim: in turn all that is free, up to a quantum; else what is not owed to others. */
+  /**
+   * The grant beyond the claim: in turn all free budget, up to a quantum; otherwise the part that is not owed to
+   * others.
+   */
   #loan(asker: Claimant, need: number, quantum: number, left: number, free: number, fuzz: number): number {
     const room = free + fuzz
     const inTurn = Math.max(need, Math.min(quantum, free))
     if (this.#owed(asker, need, left + fuzz) === 0) return need <= room ? inTurn : 0
-    // A quantum ahead is near enough, unless it is for crumbs: those that are behind will come when they were told to.
+    // A quantum ahead is near enough, unless the amounts are tiny: those behind will come when they were told to.
     const least = Math.max(need, quantum)
     if (least <= room && this.#owed(asker, need - quantum, left + fuzz) === 0) return inTurn
     for (const part of LOANS) {
@@ -432,8 +442,8 @@ export class Pool {
   }
 
   /**
-   * What has to be left to others if the tenant that asks gets `cost`: nothing if it is its turn, which it is unless
-   * others wait, for what there is, with less for their weight. Otherwise as much as brings them all as far.
+   * The amount to leave to others if the asking tenant gets `cost`: nothing if it is its turn, which it is unless
+   * others with less per weight wait for available amounts. Otherwise as much as brings them all as far.
    */
   #owed({ weight: own, granted }: Claimant, cost: number, left: number): number {
     const tag = (granted + cost) / own

@@ -2,36 +2,36 @@ import { ownCopy } from '../../path.js'
 import type { Settled } from '../decision.js'
 import { mostReported, OTHERS, type Stake, type TenantReport } from './store.js'
 
-/** What a tenant would ask the pool for. */
+/** A tenant's prospective request to the pool. */
 export interface Request {
   readonly tenant: string
   /** The tenant's whole weight. */
   readonly weight: number
-  /** What it has used per weight, everywhere together, as far as is known. */
+  /** Its known use per weight, over all members. */
   readonly share: number
   readonly need: number
 }
 
-/** What the pool refused. */
+/** A refusal of the pool. */
 export interface Refusal extends Request {
-  /** When it said to come back. */
+  /** The stated time of return. */
   readonly untilMs: number
-  /** Less than that was left in all. */
+  /** The total remainder was less than the need. */
   readonly isExhausted: boolean
 }
 
-/** Refusals that are remembered, so that a check looks at few. */
+/** Number of remembered refusals, so that a check inspects few. */
 const MOST_KEPT = 32
 
 /**
- * What the pool has refused, until it said to come back. It tells of the tenant that it was refused to, and of those
- * that have used more per weight, weigh no more and need no less: their claims are smaller, and they come later in
- * line. It tells nothing of others. What exceeds all that is left is refused to everybody.
+ * The pool's refusals, until their stated time of return. A refusal applies to its own tenant, and to tenants that have
+ * used more per weight, weigh no more and need no less: their claims are smaller, and they come later in line. It says
+ * nothing about others. A need above the whole remainder is refused for every tenant.
  */
 export class Refusals {
   #refusals: Refusal[] = []
 
-  /** The refusal that holds longest for a request; nothing, if the pool may be asked. */
+  /** The longest-lasting refusal that applies to a request; undefined, if the pool may be asked. */
   of(request: Request, nowMs: number): Refusal | undefined {
     let longest: Refusal | undefined
     for (const refusal of this.#refusals)
@@ -45,7 +45,7 @@ export class Refusals {
     this.#refusals.push(refusal)
   }
 
-  /** So much is left in all, by the pool's last word. */
+  /** The total remainder, by the pool's last answer. */
   leave(left: number): void {
     this.#refusals = this.#refusals.filter(({ isExhausted, need }) => !isExhausted || need > left)
   }
@@ -61,28 +61,28 @@ function tellsOf(refusal: Refusal, { tenant, weight, share, need }: Request): bo
   return weight <= refusal.weight && share >= refusal.share * (1 - 1e-9)
 }
 
-/** What is known of a tenant of this member. */
+/** State of a tenant of this member. */
 interface Known {
   /** The tenant's whole weight. */
   weight: number
-  /** The cost it was refused, and until when it is in line with that. */
+  /** Its refused cost, and until when it is in line with that. */
   ask: number
   untilMs: number
-  /** What it asks for, per window. */
+  /** Its demand, per window. */
   rate: number
   isFrozen: boolean
-  /** Part of the tenant's weight that is this member's, by the pool's last word. */
+  /** Part of the tenant's weight that is this member's, by the pool's last answer. */
   share: number
-  /** What was granted for it in this window, less what it has spent since. */
+  /** Granted for it in this window, less its spending since. */
   granted: number
-  /** What the pool was told last that it weighs and has used here; nothing before it was named. */
+  /** Its last reported weight and use here; undefined before it was named. */
   told: Stake | undefined
 }
 
-/** What the local ledger says of a tenant: what it weighs here, and has used here. */
+/** The local ledger's record of a tenant: its weight and its use here. */
 type StakeOf = (tenant: string) => Stake
 
-/** What a call to the pool says of this member's tenants. */
+/** A call's report of this member's tenants. */
 export interface Report {
   readonly quiet: Stake
   readonly tenants: TenantReport[]
@@ -90,17 +90,17 @@ export interface Report {
 
 /** A refused tenant is in line for this part of a window. */
 const WANTING = 1 / 10
-/** What is asked for in the first part of a window counts as if it took that long. */
+/** Demand in the first part of a window is measured as if it took this long. */
 const FIRST_LOOK = 1 / 100
 
 /**
- * What a member tells the pool of its tenants: each that has asked is named by one of the next calls, those first that
- * were refused, and then those that have spent something since they were named last. So the pool knows what each has
- * used in all, and what it waits for.
+ * A member's reports of its tenants to the pool: each that has asked is named in one of the next calls, first those
+ * that were refused, and then those that have spent since they were last named. So the pool knows the total use of
+ * each, and the cost for which it waits.
  *
- * The pool splits a tenant's weight by the rates at which it asks at its members. A refused tenant asks again, nobody
- * knows how often. So from its first refusal on a tenant counts as if it went on asking at the rate it had before:
- * otherwise the member that refuses it more would seem to be where it needs more.
+ * The pool divides a tenant's weight by its demand at its members. A refused tenant asks again, at an unknown rate. So
+ * from its first refusal on, a tenant counts as if it went on asking at its earlier rate: otherwise demand would seem
+ * highest at the member that refuses most.
  */
 export class Reports {
   readonly #wantingMs: number
@@ -113,19 +113,19 @@ export class Reports {
    */
   readonly #refused: Set<string> = new Set()
   readonly #spent: Set<string> = new Set()
-  /** Sums of what the pool was told. */
+  /** Sums of the reported amounts. */
   #toldWeight = 0
   #toldUsed = 0
 
   constructor(windowMs: number, maxTenants: number) {
     this.#wantingMs = windowMs * WANTING
-    // One more is all those for whom there is no room.
+    // One more represents all tenants beyond the limit.
     this.#most = maxTenants + 1
   }
 
   /**
    * Notes that a tenant of this whole weight, which has used `used`, lacks credit for a cost, or is refused, when the
-   * part `elapsed` of the window is over.
+   * part `elapsed` of the window has passed.
    */
   note(
     tenant: string,
@@ -156,13 +156,19 @@ export class Reports {
     this.#spent.add(tenant)
   }
 
-  /** Whether a tenant can be named in this window; one that cannot is among the others, for whom there always is room. */
+  /**
+   * Whether a tenant can be named in this window; one that cannot is part of the shared tenant, for which there is
+   * always room.
+   */
   hasRoomFor(tenant: string): boolean {
     if (tenant === OTHERS || this.#tenants.has(tenant)) return true
     return this.#tenants.size + (this.#tenants.has(OTHERS) ? 0 : 1) < this.#most
   }
 
-  /** What the tenant may spend of the credit here, whatever is kept for others: the pool granted it for this one. */
+  /**
+   * The amount that the tenant may spend of the credit here, regardless of reservations: the pool granted it for this
+   * one.
+   */
   grantedTo(tenant: string): number {
     return this.#tenants.get(tenant)?.granted ?? 0
   }
@@ -173,8 +179,8 @@ export class Reports {
   }
 
   /**
-   * What to say of all tenants, of which `all` is the sum, when the part `elapsed` of the window is over: as many by
-   * name as a call may name in a pool of `members` members, first the one that asks.
+   * The report of all tenants, with the sum `all`, when the part `elapsed` of the window has passed: up to the number
+   * of names allowed in a pool of `members` members, first the one that asks.
    */
   report(
     asker: string | undefined,
@@ -206,7 +212,7 @@ export class Reports {
         if (tenants.length >= most) break
         name(tenant)
       }
-    // What it is granted counts as used there until the next call says what was.
+    // Its grant counts as used there until the next call states its use.
     if (asker !== undefined) this.#spent.add(asker)
     const quiet = {
       weight: positive(all.weight - this.#toldWeight, all.weight),
@@ -215,14 +221,14 @@ export class Reports {
     return { quiet, tenants }
   }
 
-  /** The pool may have forgotten whom it was told of: all count as not named yet. */
+  /** The pool may have forgotten the named tenants: all count as not named yet. */
   nameAnew(): void {
     this.#toldWeight = 0
     this.#toldUsed = 0
     for (const known of this.#tenants.values()) known.told = undefined
   }
 
-  /** Takes in what the pool answered to a report, and granted the first tenant of it. */
+  /** Applies the pool's answer to a report, and its grant to the first tenant of it. */
   learn(tenants: readonly TenantReport[], shares: readonly number[], grant: number): void {
     for (const [at, { tenant }] of tenants.entries()) {
       const known = this.#tenants.get(tenant)
@@ -233,7 +239,7 @@ export class Reports {
     }
   }
 
-  /** A window begins: nobody has asked in it. A tenant that did not ask in the last one either is forgotten. */
+  /** A window begins without requests. A tenant that did not ask in the last one either is forgotten. */
   begin(): void {
     this.#before = this.#tenants
     this.#tenants = new Map()
@@ -255,12 +261,12 @@ export class Reports {
   }
 }
 
-/** More than rounding leaves of a sum. */
+/** More than the rounding error of a sum. */
 function positive(rest: number, sum: number): number {
   return rest > 1e-9 * sum ? rest : 0
 }
 
-/** What tenants owe: costs that were known too late, or that there was no credit for. */
+/** Debts of tenants: costs that were known too late, or for which credit was missing. */
 export class Debts {
   readonly #owed: Map<string, number> = new Map()
   readonly #most: number
@@ -275,7 +281,7 @@ export class Debts {
     return { settled: true, unpaid: amount }
   }
 
-  /** Has `charge` take as much of what a tenant owes as there is of `credit`; it says how much it took. */
+  /** Lets `charge` take as much of a tenant's debt as `credit` allows; it returns the amount taken. */
   pay(tenant: string, credit: number, charge: (amount: number) => number): void {
     const owed = this.#owed.size > 0 ? this.#owed.get(tenant) : undefined
     if (owed === undefined || credit <= 0) return

@@ -1,13 +1,13 @@
 import type { LeaseCall } from './store.js'
 
-/** A call on its way, or lost. */
+/** A pending or lost call. */
 export interface Sent {
   readonly call: LeaseCall
   readonly firstSentMs: number
   sentMs: number
   /** It was sent again. */
   isRepeated: boolean
-  /** Resolves when this sending has been answered or has failed; never rejects. Undefined: it has. */
+  /** Resolves when this sending has been answered or has failed; never rejects. Undefined afterwards. */
   done: Promise<void> | undefined
   end: () => void
 }

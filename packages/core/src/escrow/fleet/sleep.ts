@@ -1,14 +1,14 @@
 import { type Clock, steady } from '../../clock.js'
 
-/** Clocks that differ by less have only been corrected, or read at different moments. */
+/** A smaller difference between the clocks is only a correction, or the time between two readings. */
 const LEAST_SLEEP_MS = 100
-/** A wall clock may be so coarse: it is compared with its largest lead of one such time, or two. */
+/** Longest step of a coarse wall clock: it is compared with its largest lead within one such time, or two. */
 const COARSE_MS = 1_000
 
 /**
- * Tells whether the machine may have slept, while a monotonic clock stood still, since it was asked last: the wall clock
- * goes forward by more. It may do so for other reasons, too; `nowMs` is the monotonic clock's time. A wall clock that
- * throws, or gives no number, shows nothing.
+ * Tells whether the machine may have slept, while a monotonic clock stood still, since it was asked last: the wall
+ * clock goes forward by more. There may be other reasons for that, too; `nowMs` is the monotonic clock's time. A wall
+ * clock that throws, or returns no number, shows nothing.
  */
 export function sleepWatch(clock: Clock, wallClock: Clock): (nowMs: number) => boolean {
   let sinceMs = clock()
@@ -38,7 +38,7 @@ function read(clock: Clock): number {
   }
 }
 
-/** `clock`, made steady; at each reading that shows that the machine may have slept it tells so first. */
+/** `clock`, made steady; at each reading that shows that the machine may have slept, it first calls `doubt`. */
 export function watched(clock: Clock, wallClock: Clock | undefined, doubt: () => void): Clock {
   const steadied = steady(clock)
   if (wallClock === undefined) return steadied

@@ -1,10 +1,10 @@
 import { requireAbove, requireInteger, requireNumber, requireText } from '../../options.js'
 
-/** What all members of a pool must agree on. */
+/** Terms on which all members of a pool must agree. */
 export interface PoolTerms {
   /** The pool's name in its store. */
   readonly name: string
-  /** What all members together may spend in a window; above 0. */
+  /** Budget of all members together in a window; above 0. */
   readonly limit: number
   /** Length of a window in milliseconds; windows begin at whole multiples of it. Integer, at least 1. */
   readonly windowMs: number
@@ -21,7 +21,7 @@ export type PoolTermsOptions = Omit<PoolTerms, 'quantum'> & {
   quantum?: number
 }
 
-/** Checks terms and completes them. Throws for what is out of its range, by name; `quantum` above `limit` is, too. */
+/** Checks terms and completes them. Throws for a value out of its range, by name; `quantum` above `limit` is, too. */
 export function poolTerms(
   { name, limit, windowMs, quantum = limit / 100 }: PoolTermsOptions,
   nameOption: string = 'name',
@@ -34,143 +34,142 @@ export function poolTerms(
 }
 
 /**
- * How often a member calls, in milliseconds, from its first call in a window to the window's end: it is a witness of
- * what was granted. An eighth of that later at most.
+ * Interval of a member's calls, in milliseconds, from its first call in a window to the window's end: it witnesses
+ * grants. An eighth later at most.
  */
 export function pulseOf(windowMs: number): number {
   return Math.min(windowMs / 10, 30_000)
 }
 
-/** How long a pool that has lost its memory listens at least: longer than a member lets pass without a call. */
+/** Shortest time in which a pool that has lost its state only listens: longer than a member's interval of calls. */
 export function graceOf(windowMs: number): number {
   return 1.5 * pulseOf(windowMs)
 }
 
-/** Up to this, sums are the same: a billionth of the limit, a thousandth at most. */
+/** Sums within this are equal: a billionth of the limit, a thousandth at most. */
 export function fuzzOf(limit: number): number {
   return Math.min(1e-3, 1e-9 * limit)
 }
 
-/** What tenants weigh together, and what they have used in the window. */
+/** Total weight of tenants, and their use in the window. */
 export interface Stake {
   readonly weight: number
   readonly used: number
 }
 
-/** A tenant, as a member reports it. */
+/** A member's report of a tenant. */
 export interface TenantReport {
   readonly tenant: string
-  /** The tenant's whole weight, however many members it is active at; above 0. */
+  /** The tenant's whole weight, for any number of members at which it is active; above 0. */
   readonly weight: number
-  /** What it has used at this member in window `win`; a total, not an increment. */
+  /** Its use at this member in window `win`; a total, not an increment. */
   readonly used: number
-  /** How much it asks for at this member, per window; 0 if it is not there any more. Splits its weight. */
+  /** Its demand at this member, per window; 0 if it is no longer there. Divides its weight. */
   readonly rate: number
-  /** The cost it was refused lately at this member, without asking the pool; 0 if it was not. */
+  /** The cost recently refused at this member, without asking the pool; 0 if it was not refused. */
   readonly ask: number
 }
 
-/** What a pool has told a member, which the member tells it again: it shows whether the store has lost its memory. */
+/** A mark that a pool gives a member, and the member returns: it shows whether the store has lost its state. */
 export interface PoolMark {
-  /** Names the time since which the store has not lost anything. */
+  /** Names the time since the store's last loss. */
   readonly epoch: number
   /** Counts the pool's answers in that time. */
   readonly rev: number
   /** Credit granted to all members in the window, and in the next one. */
   readonly total: number
   readonly ahead: number
-  /** Members at work, which will tell a store that has lost its memory what they know. */
+  /** Number of active members, which report to a store that has lost its state. */
   readonly members: number
 }
 
 /**
- * What a member (one run of a process) asks of the pool, and what it says of itself. Every call tells all that the pool
- * needs to know of the member, so that a store which forgot is told again.
+ * A request of a member (one run of a process) to the pool, and its report. Every call states everything that the pool
+ * needs to know of the member, so that a store which forgot learns it again.
  */
 export interface LeaseCall {
   readonly pool: PoolTerms
-  /** The member that asks: an id drawn anew at each start of a process. */
+  /** The member: an id drawn anew at each start of a process. */
   readonly member: string
   /** Counts the member's calls up from 1. The same number again is a retry, and gets the same grant. */
   readonly seq: number
   /** Window that `holds`, `spent`, `mark` and everything used is about; -1 before the first answer. */
   readonly win: number
-  /** Credit of window `win` that the member holds, spent or not. What it does not claim here is handed back. */
+  /** Credit of window `win` that the member holds, spent or not. Credit that it does not state here is returned. */
   readonly holds: number
-  /** How much of that is spent. */
+  /** The spent part of that. */
   readonly spent: number
   /** Of the last answer; zeros before the first. */
   readonly mark: PoolMark
-  /** Tenants that are active at the member, but for those that it has named in this window. */
+  /** Tenants that are active at the member, except those that it has named in this window. */
   readonly quiet: Stake
-  /**
-   * Tenants that have asked since they were named last; first the one that the need is for. At most {@link
-   * MOST_REPORTED}.
-   */
+  /** Tenants that have asked since they were last named; first the one with the need. At most {@link MOST_REPORTED}. */
   readonly tenants: readonly TenantReport[]
-  /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
+  /** Missing credit, for the first of `tenants`; 0 to ask for nothing. */
   readonly need: number
   /**
-   * What may be granted, where that is not what is left of the limit: for the pool of a group, whose limit says only
-   * what its tenants are guaranteed, while the pool above has to give what is granted.
+   * The grantable amount, if it differs from the remainder of the limit: for the pool of a group, whose limit states
+   * only the guarantees of its tenants, while grants come from the pool above.
    */
   readonly left?: number
   /** Credit of the window after `win` that the member holds. @default 0 */
   readonly ahead?: number
-  /** How much of that it wants to hold, so that its first checks in that window wait for nothing. @default 0 */
+  /** The amount of that which it wants to hold, so that its first checks in that window do not wait. @default 0 */
   readonly wants?: number
 }
 
 /** The pool's answer. */
 export interface LeaseAnswer {
-  /** The window that all of this is for: `floor(time of the store / windowMs)`. */
+  /** The window of these numbers: `floor(time of the store / windowMs)`. */
   readonly win: number
-  /** What is left of the window, by the store's clock. */
+  /** The rest of the window, by the store's clock. */
   readonly leftMs: number
   /** For the next call. */
   readonly mark: PoolMark
-  /** New credit: at least what was needed, or 0. */
+  /** New credit: at least the need, or 0. */
   readonly grant: number
   /** Credit of the window after `win` that the member holds now. */
   readonly ahead: number
-  /** What the pool keeps for the member beyond what it was granted. Fades as the window passes. */
+  /** The amount that the pool reserves for the member beyond its grants. Fades as the window passes. */
   readonly held: number
   /** The member's part of all weight at the pool, from 0 to 1. */
   readonly part: number
   /**
-   * Up to what was used per weight, everywhere together, credit may be spent without asking: beyond that it is owed to
-   * others. The largest number there is while nobody is in line.
+   * Use per weight, over all members, up to which credit may be spent without asking: beyond that it is owed to others.
+   * The largest possible number while no tenant is in line.
    */
   readonly turn: number
-  /** What is left after that, and not kept for other tenants than the first of the call; 0 if that named none. */
+  /**
+   * The remainder after that, without reservations for tenants other than the first of the call; 0 if that named none.
+   */
   readonly room: number
-  /** When to ask again for what was refused; 0 if nothing was. */
+  /** Retry delay of a refused need; 0 if none was refused. */
   readonly waitMs: number
   /** For each tenant of the call, in order: the part of its weight that is this member's, from 0 to 1. */
   readonly shares: readonly number[]
-  /** For each tenant of the call, in order: that part of what it has used at all members together. */
+  /** For each tenant of the call, in order: that part of its use at all members together. */
   readonly used: readonly number[]
 }
 
-/** Where pools live. Whatever passes `poolStoreContract` of `@fairlead/testing` will do. */
+/** A store of pools: any implementation that passes `poolStoreContract` of `@fairlead/testing`. */
 export interface PoolStore {
   /**
    * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects
-   * with a {@link PoolStoreError} if the store cannot be reached or cannot answer. In the window of the call, if by the
-   * store's time it is the one before.
+   * with a {@link PoolStoreError} if the store cannot be reached or cannot answer. The answer is for the window of the
+   * call, if by the store's time it is the one before.
    *
-   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed; after a RangeError, the call is
-   * not sent again
+   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed; after a RangeError, the call
+   *   is not sent again
    */
   lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer>
 }
 
 /**
- * Why a store gave no answer:
+ * Kinds of a store's failures:
  *
  * - `network`: it cannot be reached; `timeout`: it did not answer in time;
- * - `wrong-type`: something else lives where the pool should; `no-permission`: it may not be used so;
- * - `out-of-memory`: it takes no more data; `not-a-client`: what was given as its client does not work as one;
+ * - `wrong-type`: a value of another type is stored under the pool's name; `no-permission`: access is denied;
+ * - `out-of-memory`: it takes no more data; `not-a-client`: the given client does not work as one;
  * - `other`: see the cause.
  */
 export type StoreFailureKind =
@@ -182,7 +181,7 @@ export type StoreFailureKind =
   | 'not-a-client'
   | 'other'
 
-/** A store gave no answer. `cause` is what it, or its client, said. */
+/** A store gave no answer. `cause` is the error of it, or of its client. */
 export class PoolStoreError extends Error {
   readonly kind: StoreFailureKind
 
@@ -193,48 +192,48 @@ export class PoolStoreError extends Error {
   }
 }
 
-/** Why the store gave no answer. */
+/** A failure of a store. */
 export interface StoreFailure {
   readonly kind: StoreFailureKind
   readonly message: string
-  /** What the store, or its client, threw. */
+  /** The error that the store, or its client, threw. */
   readonly cause: unknown
 }
 
-/** What was thrown, as a failure. */
+/** A thrown value, as a failure. */
 export function failureOf(error: unknown): StoreFailure {
   const message = error instanceof Error ? error.message : String(error)
   return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
 }
 
-/** A listener that fails, at once or by a promise, is none of the callers' business. */
+/** Calls a listener whose errors, thrown or rejected, do not concern the callers. */
 export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
   try {
     const told = listener?.(failure)
     if (told instanceof Promise) told.catch(() => {})
   } catch {
-    // As said at the option: its error is dropped.
+    // As documented at the option: its error is dropped.
   }
 }
 
-/** The name of the tenant that all share for whom there is no room. */
+/** The name of the tenant that all tenants beyond the limit share. */
 export const OTHERS = '(others)'
 
-/** Tenants that one lease may report, so that a call is bounded in size and time. */
+/** Most tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
 /**
- * The store looks at every member at which a named tenant may be: a lease names this number of such places at most, or
+ * The store inspects every member at which a named tenant may be: a lease names this number of such places at most, or
  * eight tenants.
  */
 const MOST_PLACES = 1_200
 const LEAST_REPORTED = 8
 
-/** How many tenants a lease names in a pool of `members` members. */
+/** Number of tenants that a lease names in a pool of `members` members. */
 export function mostReported(members: number): number {
   return Math.max(LEAST_REPORTED, Math.min(MOST_REPORTED, Math.floor(MOST_PLACES / Math.max(1, members))))
 }
 
-/** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
+/** Checks a call, for authors of stores. Throws the errors of {@link PoolStore.lease}. */
 export function requireLease(call: LeaseCall): void {
   const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = 0, ahead = 0, wants = 0 } = call
   requireText('member', member)
@@ -267,8 +266,8 @@ export function requireLease(call: LeaseCall): void {
 }
 
 /**
- * Whether this can be the answer to a call: all of it is in its range. A store that answers anything else has failed, and
- * nothing of it is used, since the next calls would state it again.
+ * Whether this is a possible answer to a call: every value is in its range. A store with any other answer has failed,
+ * and nothing of it is used, because the next calls would state it again.
  */
 export function isAnswer(answer: LeaseAnswer, call: LeaseCall): boolean {
   const { pool, tenants } = call
@@ -289,14 +288,14 @@ export function isAnswer(answer: LeaseAnswer, call: LeaseCall): boolean {
     const areRight = areAmounts && areWhole && areForAll && areParts && isSoon && isInTime && used.every(isAmount)
     return areRight && isWithin && isWithinNext && isHeld && isMark(mark, call)
   } catch {
-    // It is no object, has no mark, or cannot be read.
+    // It is not an object, has no mark, or cannot be read.
     return false
   }
 }
 
 /**
- * A store that lost its memory may count up to twice the limit: what it granted since, and what a member tells it was
- * granted before. A member that comes anew may know a lower limit than the others, which says nothing.
+ * A store that lost its state may count up to twice the limit: its grants since, and the earlier grants in a member's
+ * report. A new member may know a lower limit than the others, which is no contradiction.
  */
 function isMark({ epoch, total, ahead }: PoolMark, { pool, mark: last }: LeaseCall): boolean {
   const isTold = last.epoch === 0 || epoch === last.epoch
@@ -304,10 +303,10 @@ function isMark({ epoch, total, ahead }: PoolMark, { pool, mark: last }: LeaseCa
 }
 
 const MOST_COUNTED = 2
-/** The last time that there is a date of, in milliseconds since the Unix epoch. */
+/** The last representable date, in milliseconds since the Unix epoch. */
 const LAST_MS = 8.64e15
 
-/** By how much, relatively, rounding may lift what was worked out above its range. */
+/** Relative rounding error by which a computed value may exceed its range. */
 const ROUNDING = 1e-6
 
 function isWhole(value: number, least: number): boolean {

@@ -4,13 +4,13 @@ import { type Head, type Member, newHead, newStandings, type SavedTenant, type S
 import { Pool } from './pool.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLease } from './store.js'
 
-/** A pool as text, for stores that keep such. */
+/** A pool as text, for stores that keep text. */
 export interface PoolRecord {
-  /** The window that all of this is about. Tenants that were kept before the one before it are of no use any more. */
+  /** The window of this record. Tenants stored earlier than the window before it are outdated. */
   readonly win: number
   /** The pool, and its members. */
   readonly pool: string
-  /** Tenants by name. To be loaded: those that the call names; kept: the same, as they are now. */
+  /** Tenants by name. To load: those that the call names; to store: the same, in their new state. */
   readonly tenants: ReadonlyMap<string, string>
 }
 
@@ -21,11 +21,11 @@ interface Saved {
 }
 
 /**
- * One step of a pool that is kept as text: answers a call, and gives what is to be kept. `record` is the pool with the
- * tenants that the call names, as far as they were kept in its window or the one before; nothing for a pool that is new. Whoever keeps it
- * sees to it that nobody else does a step in between.
+ * One step of a pool that is kept as text: answers a call, and returns the record to store. `record` is the pool with
+ * the tenants that the call names, as far as they were stored in its window or the one before; undefined for a new
+ * pool. The caller must ensure that no other step happens in between.
  *
- * The call must be good: see `requireLease`. `nowMs` is the store's time. O(members).
+ * The call must be valid: see `requireLease`. `nowMs` is the store's time. O(members).
  */
 export function leaseOn(
   record: PoolRecord | undefined,
@@ -58,12 +58,14 @@ export function leaseOn(
 
 /** Options of {@link MemoryPoolStore}. */
 export interface MemoryPoolStoreOptions {
-  /** Tells windows; must not be negative. @default the platform's monotonic clock */
+  /** Determines windows; must not be negative. @default the platform's monotonic clock */
   clock?: Clock
 }
 
-/** Pools in this process: for tests, for a single arbiter, and for several escrows that share one budget. Answers at
- * once. */
+/**
+ * Pools in this process: for tests, for a single arbiter, and for several escrows that share one budget. Answers
+ * synchronously.
+ */
 export class MemoryPoolStore implements PoolStore {
   readonly #clock: Clock
   /** By name and window length: the same name with other windows is another pool. */

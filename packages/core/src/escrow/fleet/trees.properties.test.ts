@@ -19,14 +19,14 @@ const fleets = fc.record({
   weights: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 2, maxLength: 7 }),
   quantum: fc.integer({ min: 1, max: 40 }),
   processes: fc.integer({ min: 1, max: 4 }),
-  /** Longest way to the store, and back. */
+  /** Longest delay to the store, and back. */
   farMs: fc.integer({ min: 1, max: 60 }),
   /** Part of the calls that are lost, on the way there or back. */
   lost: fc.constantFrom(0, 0, 0.02, 0.2),
-  /** What is asked for, in limits. */
+  /** Demand, in limits. */
   load: fc.double({ min: 0.3, max: 2.5, noNaN: true }),
   largest: fc.integer({ min: 1, max: 30 }),
-  /** Part of the steps at which a process closes its escrow, to be asked again, or dies. */
+  /** Part of the steps at which a process closes its escrow and continues, or dies. */
   ends: fc.constantFrom(0, 0, 0.002),
   seed: fc.integer(),
 })

@@ -25,7 +25,7 @@ const TREE = hierarchy({
 })
 const groupOf = (tenant: string): string | undefined => (tenant.startsWith('globex') ? 'globex' : undefined)
 
-/** Processes on one store, which answers at once and keeps all calls. */
+/** Processes on one store, which answers synchronously and keeps all calls. */
 function rig(options: Partial<LeasedEscrowOptions> = {}) {
   const world = new World()
   const pools = new MemoryPoolStore({ clock: world.clock })
@@ -53,7 +53,7 @@ function check(escrow: LeasedFairEscrow | FederatedFairEscrow, tenant: string, c
   return decision
 }
 
-/** They ask in turn, some millisecond after millisecond, until the window ends; what each got. */
+/** They ask in turn, every millisecond, until the window ends; returns the admissions of each. */
 function drain(
   world: World,
   asks: readonly (readonly [LeasedFairEscrow | FederatedFairEscrow, string, number])[],
@@ -85,7 +85,7 @@ describe('a fleet with a tree', () => {
     const sum = Object.values(got).reduce((total, each) => total + each, 0)
     expect(sum).toBeLessThanOrEqual(1_000)
     expect(sum).toBeGreaterThan(960)
-    // Each group has a pool of its own, by its path.
+    // Each group has its own pool, named by its path.
     expect(new Set(calls.map(({ call }) => call.pool.name))).toEqual(
       new Set(['api', 'api/acme', 'api/acme/acme%2Fops', 'api/globex']),
     )
@@ -124,7 +124,7 @@ describe('a fleet with a tree', () => {
     expect(check(b, 'globex/1', 700).allowed).toBe(false)
     expect(a.settle(decision, 10)).toEqual({ settled: true, unpaid: 0 })
     world.advance(300)
-    // What lies idle is handed back from the group's pool to the one above, and from there to others.
+    // Idle credit is returned from the group's pool to the one above, and from there to others.
     expect(check(b, 'globex/1', 700).allowed).toBe(true)
     expect(() => b.settle(decision, 1)).toThrow(/decision must come from check of this escrow/)
   })
@@ -194,7 +194,7 @@ describe('a fleet with a tree', () => {
     }
     expect(waited[0]).toBeGreaterThan(20)
     expect(waited.slice(1)).toEqual([])
-    // One group borrows what the others leave, which is more than it asks for.
+    // One group borrows the others' unused budget, which is more than its demand.
     expect(refused).toBe(0)
     expect(waitedLater / 50_000).toBeLessThan(0.006)
   })

@@ -1,7 +1,9 @@
-/** What becomes of a request. `uncharged`: let in because nothing is short, though its flow is ahead of the clock. */
+/**
+ * Decision about a request. `uncharged`: admitted because nothing is short, although its flow is ahead of the clock.
+ */
 export type Judgement = 'refused' | 'uncharged' | 'charged'
 
-/** What a clock believes: enough for others to go on from there. Costs and times as in `FairClock`. */
+/** State of a clock: enough for another clock to continue from it. Costs and times as in `FairClock`. */
 export interface ClockBelief {
   readonly time: number
   readonly rate: number
@@ -11,24 +13,24 @@ export interface ClockBelief {
   readonly deliverable: number
   readonly left: number
   readonly owed: number
-  /** What is added per second to `left` and to `owed`, and what they should be, and are at most. */
+  /** Added per second to `left` and to `owed`, their target, and their maximum. */
   readonly fill: number
   readonly floor: number
   readonly reserve: number
   readonly most: number
-  /** True while less is let in to see what that does, whatever `open` says. */
+  /** True during a look, which admits less as a test, regardless of `open`. */
   readonly looking: boolean
 }
 
-/** Where a clock was at some moment. */
+/** State of a clock at some moment. */
 export type ClockMark = Pick<ClockBelief, 'time' | 'left' | 'owed'>
 
-/** What a request that was let in is remembered by, until its outcome. */
+/** Record of an admitted request until its outcome. */
 export interface Admission {
-  /** When it was let in, in seconds. */
+  /** Time of its admission, in seconds. */
   at: number
   window: number
   look: number
-  /** A bucket that this process empties by itself was empty. */
+  /** The modelled bucket of a sole user was empty. */
   isDry: boolean
 }

@@ -1,13 +1,13 @@
-// What counts as evidence, wherever the fair clock asks for some. One idea has one constant, whoever uses it.
+// Thresholds of evidence for all parts of the fair clock. One idea has one constant for all its uses.
 
-/** What is called sure is beyond chance by this many standard errors. */
+/** Standard errors beyond which a difference counts as certain. */
 export const SURE = 2
-/** Failures up to this share are no trouble. */
+/** Failures up to this share are tolerated. */
 export const TOLERATED = 0.03
-/** Requests of late: those over which means are taken, and of which a run without failure tells something. */
+/** Number of recent requests: means are taken over them, and a run without failure of this length is significant. */
 export const LATELY_REQUESTS = 100
-/** Less time, or fewer requests, tell no rate. */
+/** Shorter times, or fewer requests, define no rate. */
 export const RATE_SECONDS = 2
 export const RATE_REQUESTS = 30
-/** Mean delays after which the outcomes of what was let in are known, all but a few. */
+/** Mean delays after which all but a few outcomes of admitted requests are known. */
 export const DELAYS = 4

@@ -8,43 +8,45 @@ import { SoleUser } from './sole-user.js'
 import { Traffic } from './traffic.js'
 import { FIRST_CREDIT, VirtualClock } from './virtual-clock.js'
 
-// When there is a shortage.
-/** Failures beyond what is tolerated add up to an alarm. */
+// Detection of a shortage.
+/** Failures beyond the tolerated share add up to an alarm. */
 const ALARM = 3
-/** More than this may be an outage: it is not made up for, and not learned as usual. */
+/** More than this may be an outage: it is not compensated, and not learned as usual. */
 const OUTAGE = 0.95
-/** Less than this is served: an outage. There is nothing to share, and nothing to learn. */
+/** A smaller served share is an outage. There is nothing to share, and nothing to learn. */
 const LEAST_SERVED = 1e-3
-/** It is over when this many requests in a row were not refused, and then this many found the reserve full. */
+/**
+ * It is over after this many consecutive requests without a refusal, and then this many that found the reserve full.
+ */
 const CALM_REQUESTS = 20
 
-// How much the resource can do.
-/** This part of what the resource was seen to deliver is served again, whatever fails. */
+// Capacity of the resource.
+/** This part of the delivered rate is served again, regardless of failures. */
 const LEAST_DELIVERED = 0.95
-/** Failures are made up for until this many times as much is let in: more would hardly bring more. */
+/** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
 const MOST_TRIED = 1.5
-/** A look takes a tenth off for half of a turn: as much must fail, or this much once something is refused. */
+/** A look takes a tenth off for half of a turn: as much must fail, or this much once requests are refused. */
 const WORTH_ENGAGED = 0.05
 
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
  *
- * - Letting a request in moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is
- *   refused; one that lags behind may catch up by `credit` requests, no more.
- * - Nothing is refused until it was *shown* that refusing is free: that what is delivered stays the same when less is
- *   let in (`DeliverySlope`), or that failures end when no more is let in than is delivered (`Looks`). Failures that
- *   stay have another reason; from then on as many of them are usual.
- * - `deliverable` is what the resource was seen to serve per second. It rises with what is delivered, and falls only
- *   when that was shown to be free: below 80 % of what full admission delivered only by a proof at full admission.
- *   Whatever is believed, so much is let in that 95 % of it is *served*: failures are made up for by letting in more,
- *   up to 1.5 times deliverable. So a resource that serves less when less is let in, as one with a small store does, loses little.
- * - Inside of that, a failure says that at this moment the resource is empty. `left` is what it should have left. The
- *   clock runs at the fair rate times left / reserve: it stands still while nothing is left, so that what there is goes to
- *   those who lag behind, and catches up while there is plenty. The fair rate follows until the reserve is kept.
+ * - An admission advances the tag of its flow by cost / weight. A flow whose tag is ahead of the clock is refused; one
+ *   that lags behind may catch up by `credit` requests, no more.
+ * - Nothing is refused until there is *proof* that refusing is free: that the delivered rate stays the same when less
+ *   is admitted (`DeliverySlope`), or that failures end when no more is admitted than is delivered (`Looks`). Failures
+ *   that stay have another reason; from then on as many of them are usual.
+ * - `deliverable` is the observed capacity per second. It rises with the delivered rate, and falls only after proof
+ *   that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission. In any
+ *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, up to 1.5 times
+ *   deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
+ * - Within that, a failure shows that at this moment the resource is empty. `left` is its expected remainder. The clock
+ *   runs at the fair rate times left / reserve: it stops while nothing is left, so that flows that lag behind get the
+ *   available capacity, and catches up while there is plenty. The fair rate follows until the reserve is maintained.
  *
- * Costs are in any unit, times in seconds. Knows no flows, hashes or clocks. O(1) per call, nothing allocated.
+ * Costs are in any unit, times in seconds. Has no flows, hashes or clocks. O(1) per call, nothing allocated.
  *
- * @see N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016): believe what is delivered
+ * @see N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016): trust the delivery rate
  * @see P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996: tags and virtual time
  */
 export class FairClock {
@@ -52,9 +54,9 @@ export class FairClock {
   open = true
   /** Mean cost of a request. */
   meanCost = 1
-  /** Share of failures that have another reason than a shortage, as far as looks have shown. */
+  /** Share of failures with another reason than a shortage, as shown by looks. */
   usual = 0
-  /** How late those that follow hear of it, in seconds: what they let in until then has to be there. */
+  /** Delay until followers learn of it, in seconds: their admissions until then need reserve. */
   lag = 0
   readonly looks: Looks = new Looks()
   protected readonly virtual: VirtualClock = new VirtualClock()
@@ -78,14 +80,14 @@ export class FairClock {
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
-  /** What a look found to be owed, and gives back at its end: looking takes nothing off the floor but what it refuses. */
+  /** The amount owed at the start of a look, restored at its end: a look reduces the floor only by its refusals. */
   #owedBefore = 0
-  /** Of a clock that follows another: which part of all that is let in is let in here. */
+  /** For a clock that follows another: the local part of all admissions. */
   protected following = false
   protected part = 1
   protected correctedAt = 0
 
-  /** `origin`: the time of day at 0, in seconds. `grain`: it hears of the requests of so many seconds at once. */
+  /** `origin`: the time of day at 0, in seconds. `grain`: it receives the requests of this many seconds at once. */
   constructor(credit: number, probe: number, origin: number, grain = 0) {
     this.slope = new DeliverySlope(grain)
     this.reserve = new Reserve(credit)
@@ -95,7 +97,7 @@ export class FairClock {
     this.#probe = probe
   }
 
-  /** It is `now`. A time before the last one is no time passed; a leap ahead is time in which nothing came. */
+  /** It is `now`. An earlier time counts as no time passed; a leap ahead is time without requests. */
   advance(now: number): void {
     const elapsed = now - this.now
     this.now = now
@@ -116,7 +118,7 @@ export class FairClock {
     } else this.#goOn(elapsed)
   }
 
-  /** A request comes in. */
+  /** A request arrives. */
   arrives(cost: number, weight: number): void {
     if (this.requests === 0) {
       this.virtual.begin(cost, weight)
@@ -126,14 +128,14 @@ export class FairClock {
     this.meanCost += (cost - this.meanCost) / Math.min(this.requests, LATELY_REQUESTS)
   }
 
-  /** What a stored tag counts for: a flow that lags far behind has as much credit as any may keep, a new one little. */
+  /** The effective tag: a flow that lags far behind has the maximum credit, a new one little. */
   tagOf(stored: number, known: boolean, weight: number): number {
     const unit = this.meanCost / weight
     const newTag = this.open ? this.time - FIRST_CREDIT * unit : this.time
     return Math.max(known ? stored : newTag, this.time - this.#credit * unit)
   }
 
-  /** A request of a flow with this tag. */
+  /** Judges a request of a flow with this tag. */
   judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
     const over = tag > this.time
     if (this.open) {
@@ -150,7 +152,7 @@ export class FairClock {
     return 'charged'
   }
 
-  /** The clock, in units of cost by weight, and how fast each flow may go: cost per second and unit of weight. */
+  /** The clock, in units of cost by weight, and the rate of each flow: cost per second and unit of weight. */
   get time(): number {
     return this.virtual.time
   }
@@ -159,12 +161,12 @@ export class FairClock {
     return this.virtual.rate
   }
 
-  /** Cost per second that the resource was seen to serve; 0 until a shortage was seen. */
+  /** Cost per second that the resource was seen to serve; 0 before the first shortage. */
   get deliverable(): number {
     return this.delivery.perSecond
   }
 
-  /** Cost that the resource should have left; below 0: it is short. */
+  /** Expected remaining cost of the resource; below 0: it is short. */
   get left(): number {
     return this.reserve.left
   }
@@ -174,7 +176,7 @@ export class FairClock {
     return !this.open && this.reserve.spare <= 0
   }
 
-  /** A flow at its limit is let in though nothing is left, or `times` as many are: the fair rate is too high. */
+  /** A flow at its limit is admitted although nothing is left, or `times` as many are: the fair rate is too high. */
   strain(times = 1): void {
     if (!this.open) this.virtual.strain(this.deliverable, this.meanCost, times)
   }
@@ -185,7 +187,7 @@ export class FairClock {
     this.#traffic.refuses(cost)
   }
 
-  /** A request was let in. */
+  /** A request was admitted. */
   letIn(cost: number): void {
     this.#traffic.admits(cost)
     if (this.open) return
@@ -197,7 +199,7 @@ export class FairClock {
     if (this.full > CALM_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
 
-  /** Writes down when a request was let in: to be given back with its outcome. */
+  /** Records the time of an admission: to be returned with its outcome. */
   note(admission: Admission, cost: number): void {
     admission.at = this.now
     const { delay, servedShare, servedPerSecond } = this.#traffic
@@ -208,12 +210,12 @@ export class FairClock {
     admission.isDry = this.#soleUser.admit(this.now, cost, this.meanCost, servedPerSecond)
   }
 
-  /** A request has cost `due` more than it was charged, or less. */
+  /** A request has cost `due` more than its charge, or less. */
   settle(due: number): void {
     if (!this.open) this.#take(due)
   }
 
-  /** A request that was let in was served. `expected`: how often its flow's requests fail; 0 where that is not told. */
+  /** An admitted request was served. `expected`: failure rate of its flow; 0 if unknown. */
   succeeded(cost: number, admission: Admission, expected = 0): void {
     this.#ends(false, cost, cost, admission, expected)
     this.#doubt = Math.max(0, this.#doubt - TOLERATED)
@@ -221,7 +223,7 @@ export class FairClock {
     this.#serves(cost)
   }
 
-  /** A request that was let in failed, and not for a reason of its flow's. */
+  /** An admitted request failed, and not for a reason of its flow. */
   failed(cost: number, admission: Admission, expected = 0): void {
     this.#ends(true, cost, 0, admission, expected)
     this.#doubt = Math.min(2 * ALARM, this.#doubt + 1 - TOLERATED)
@@ -234,7 +236,7 @@ export class FairClock {
     if (!this.open) {
       const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
       if (!tried && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
-      // At this moment the resource is empty. One of those let in before that was last known tells nothing new.
+      // At this moment the resource is empty. A failure of a request admitted before that was last known is no news.
       if (this.following || admission.at >= this.correctedAt) {
         this.reserve.left = Math.min(this.reserve.left, 0)
         this.correctedAt = this.now
@@ -243,7 +245,7 @@ export class FairClock {
     this.delivery.runs(this.now)
   }
 
-  /** Nobody knows how a request that was let in ended: it used the resource as often as others do. */
+  /** The outcome of an admitted request is unknown: it used the resource as often as others do. */
   ignored(cost: number, admission: Admission): void {
     const served = cost * (1 - this.failureShare)
     this.slope.report(admission.window, cost, served)
@@ -252,7 +254,7 @@ export class FairClock {
     this.#serves(served)
   }
 
-  /** A request that was let in did not run after all: what was set aside for it is free again. */
+  /** An admitted request did not run: its reservation is free again. */
   withdrawn(cost: number): void {
     this.#traffic.admits(-cost)
     if (!this.open) this.#take(-cost)
@@ -263,12 +265,12 @@ export class FairClock {
     return this.#alarmed || !this.open
   }
 
-  /** True while no request that comes or is served, and no time that passes, can have anything refused. */
+  /** True while no arriving or served request, and no elapsed time, can cause a refusal. */
   get isCalm(): boolean {
     return !this.isTroubled && this.usual === 0 && this.looks.isIdle && this.requests > 0
   }
 
-  /** Share of the latest outcomes that were failures, and not their flow's own. */
+  /** Share of the latest outcomes that were failures, except flows' own ones. */
   get failureShare(): number {
     return this.#traffic.failureShare
   }
@@ -277,24 +279,27 @@ export class FairClock {
     return Math.max(1e-3 * this.meanCost, this.#traffic.admittedPerSecond)
   }
 
-  /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
+  /** True while less than the floor is served, although the floor's whole demand was admitted. */
   get #unmet(): boolean {
     const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
     return !this.open && this.deliverable > 0 && (tried || this.reserve.owed >= this.reserve.full)
   }
 
-  /** A sole user gives nothing away: nobody else would use it. Unless far less is served than was, whatever is let in. */
+  /**
+   * A sole user makes no concession, because no other process would use it, unless far less is served than before at
+   * any rate of admission.
+   */
   get #keepsAll(): boolean {
     const isLess = this.#unmet && this.#traffic.servedPerSecond < MOST_WAY * this.deliverable
     return this.#soleUser.isSole && !isLess
   }
 
-  /** The share of failures that waits for an explanation. */
+  /** The unexplained share of failures. */
   protected get beyond(): number {
     return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual)
   }
 
-  /** How an outcome counts for whoever asks whether refusing pays. */
+  /** Adds an outcome to the evidence on whether refusing is free. */
   #ends(failed: boolean, cost: number, served: number, admission: Admission, expected: number): void {
     this.#traffic.ends(failed, this.now - admission.at, cost)
     this.#traffic.serves(served)
@@ -312,7 +317,7 @@ export class FairClock {
     this.delivery.serves(served, !this.open && this.reserve.left < this.reserve.full)
   }
 
-  /** Refusing was shown to be free, down to what is delivered, now or `before` less was let in. */
+  /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     this.delivery.shows(delivered, this.open || this.#unmet || this.#wasUnmet, before, this.now)
@@ -352,14 +357,14 @@ export class FairClock {
     const before = reserve.spare
     reserve.earn(seconds, this.part, this.#debt)
     const after = reserve.spare
-    // Nothing left: clock and rate stand still, and nobody loses anything by that.
+    // Nothing left: clock and rate stand still, which costs no flow anything.
     if (after <= 0) return
     const part = before > 0 ? seconds : (after / (after - before)) * seconds
     const pressure = (before > 0 ? (before + after) / 2 : after / 2) / reserve.target
     this.#traffic.moves(this.virtual.run(part, pressure, reserve.fill, this.meanCost))
   }
 
-  /** What the resource can be expected to serve, and what it should have left. */
+  /** The expected rate of the resource, and its target remainder. */
   #expect(seconds: number): void {
     const { meanCost, looks } = this
     if (!this.alone && !this.#soleUser.isSole && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
@@ -371,7 +376,10 @@ export class FairClock {
     reserve.floor = looks.looking ? looks.limit : LEAST_DELIVERED * this.deliverable
   }
 
-  /** A request of a known flow comes; `over`: its flow is ahead. While open, follows the rate at which a third would be. */
+  /**
+   * A request of a known flow arrives; `over`: its flow is ahead. While open, follows the rate at which a third would
+   * be.
+   */
   shadow(over: boolean, times = 1): void {
     if (this.open) this.virtual.shadow(over, this.#traffic.servedPerSecond, this.requests, this.meanCost, times)
   }
@@ -383,7 +391,7 @@ export class FairClock {
     return this.virtual.letInNew(cost, this.meanCost, perSecond, this.#traffic.movedPerSecond, this.#credit)
   }
 
-  /** Looks at appointments, and what they show. */
+  /** Starts scheduled looks, and reads their results. */
   #look(elapsed: number): void {
     const { looks } = this
     const grain = this.#grain

@@ -144,7 +144,7 @@ describe('a capacity that changes', () => {
         const end = 30 + outage
         const { tally } = runService({ ...noisy, capacityAt: between(30, end, 0, 100), seconds: end + 40 }, seed)
         const before = runService({ ...noisy, seconds: 30 }, seed).tally.failed
-        // No more than the resource was seen to deliver before.
+        // No more than the rate that the resource delivered before.
         expect((tally.failed - before) / outage).toBeLessThan(100)
         expect(tally.share(quiet, end + 10, end + 30)).toBeGreaterThan(0.94)
         expect(tally.total('served', all, end + 10, end + 30) / 2000).toBeGreaterThan(0.95)
@@ -156,7 +156,7 @@ describe('a capacity that changes', () => {
 describe('whoever invents names', () => {
   it('takes less from the others than without any control', () => {
     for (const seed of seeds) {
-      // Flow 18 asks as often as the resource can serve, by a new name for every third request.
+      // Flow 18 asks for the whole capacity, with a new name for every third request.
       const served = ([{ rule: 'fair-clock' }, false] as const).map((fair) => {
         let requests = 0
         const nameOf = (flow: number): string => (flow === 18 ? `new-${Math.floor(requests++ / 3)}` : `flow-${flow}`)
@@ -218,7 +218,7 @@ describe('a refusal', () => {
     const clock = manualClock()
     const gate = createGate({ clock, random: seededRandom(1) })
     const ask = (flow: string) => gate.admit({ flow }) as Decision
-    // Ten flows ask for four times what a bucket of 50 a second holds.
+    // Ten flows ask for four times the rate of a bucket of 50 a second.
     let tokens = 10
     for (let i = 0; i < 2_000; i++) {
       clock.advance(5)
@@ -360,13 +360,14 @@ describe('before a waiting room', () => {
     const sum = (counts: readonly number[], flows: readonly number[]): number =>
       flows.reduce((total, flow) => total + counts[flow]!, 0)
     expect(sum(served, quiet) / sum(asked, quiet)).toBeGreaterThan(0.94)
-    // The queue keeps the loud to their share of its slots, so more of theirs wait too long, and FAIR lets less in.
+    // The queue limits the loud flows to their share of its slots, so more of their requests wait too long, and FAIR
+    // admits less.
     expect(sum(served, all) / 4000).toBeGreaterThan(0.8)
   })
 })
 
 describe('the unit of costs', () => {
-  /** What became of every second of a minute, if a request costs so much. */
+  /** Counts for every second of a minute, with requests of this cost. */
   const served = (service: Service, cost: number): number[][] => {
     const inUnits: Service = {
       ...service,

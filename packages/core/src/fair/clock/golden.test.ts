@@ -3,7 +3,7 @@ import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { FairTracker } from '../tracker.js'
 
-/** Requests a second of each flow, and what the resource serves a second, by the second. */
+/** Requests per second of each flow, and the rate of the resource, by the second. */
 const FLOWS = {
   heavy: (second: number) => (second < 5 ? 5 : 40),
   paid: (second: number) => (second < 30 ? 10 : 3),
@@ -17,9 +17,9 @@ const SECONDS = 55
 const SYMBOLS = { success: '+', failure: '!', ignored: '~' } as const
 
 /**
- * What becomes of each request of each flow, a line a second: `+` served, `!` failed, `~` its client left, `-` refused;
- * and what the clock believes at the end of that second. A change of the rule shows here whom it lets in instead, and
- * from when on. What is promised is said by the other tests.
+ * Result of each request of each flow, a line a second: `+` served, `!` failed, `~` its client left, `-` refused; and
+ * the state of the clock at the end of that second. A change of the rule shows its effect on each flow here. The other
+ * tests state the guarantees.
  */
 function decisions(): string {
   const clock = manualClock()

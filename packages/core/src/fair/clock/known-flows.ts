@@ -3,24 +3,26 @@ import type { FlowKey } from '../placement.js'
 
 /** Bits of each generation by cell of a level of tags: 128 KiB at 4096 cells. */
 const BITS_PER_CELL = 256
-/** Places of a flow in each structure that many share. */
+/** Places of a flow in each shared structure. */
 export const PLACES = 4
 /**
- * A generation lasts ten rotations: tenants that ask once in some minutes are no newcomers. With one, 24 000 of them that
- * ask once in five minutes each got two thirds of what they get without FAIR. It ends at the first rotation at which an
- * eighth of its bits is set: with half, one in eight names invented at ten times the capacity passed for known.
+ * A generation lasts ten rotations, so that tenants that ask once every few minutes are not newcomers. With one, 24 000
+ * of them that ask once in five minutes each got two thirds of their service without FAIR. It ends at the first
+ * rotation with an eighth of its bits set: with half, one in eight names invented at ten times the capacity counted as
+ * known.
  */
 const ROTATIONS = 10
 const CROWDED = 1 / 8
-/** It ends at once at this part: rotations may be rare, or never come. */
+/** It ends immediately at this part: rotations may be rare, or never occur. */
 const FULL = 1 / 4
 
 /**
- * Which flows have been served lately: in this generation, of ten rotations at most, or in the one before. Two Bloom
- * filters, because a tag alone cannot tell: the cells of a name that nobody has ever heard of are raised by
- * others, and at thousands of invented names a second some of them would pass for known.
+ * Flows that were recently served: in this generation, of ten rotations at most, or in the one before. Two Bloom
+ * filters, because a tag alone is no evidence: other flows raise the cells of an unused name, and at thousands of
+ * invented names a second some of them would count as known.
  *
- * At the default size a new name is told from 30 000 flows in all but one of 7 000 cases; from any number in 99 of 100.
+ * At the default size a new name is distinguished from 30 000 flows in all but one of 7 000 cases; from any number in
+ * 99 of 100.
  *
  * @see B. H. Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", Communications of the ACM 13 (1970)
  */
@@ -31,7 +33,7 @@ export class KnownFlows {
   #now: Int32Array
   #before: Int32Array
 
-  /** `cells`: on each level of the sketch of tags. */
+  /** `cells`: number on each level of the sketch of tags. */
   constructor(cells: number) {
     const bits = 2 ** Math.ceil(Math.log2(Math.max(32, BITS_PER_CELL * cells)))
     this.#mask = bits - 1

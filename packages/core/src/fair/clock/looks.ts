@@ -1,42 +1,47 @@
 import { DELAYS, RATE_REQUESTS, RATE_SECONDS, SURE } from './evidence.js'
 
-/** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
+/**
+ * Part of the first half that is left out, and half of that of the second: earlier admissions still have their effect.
+ */
 const SETTLES = 0.075
-/** A look takes away the share that fails, within these: so only what is delivered is let in. */
+/** A look takes away the share that fails, within these bounds: so only the delivered rate is admitted. */
 export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
-/** No verdict before this part of the outcomes of each half is heard. */
+/** No verdict before this part of the outcomes of each half is known. */
 const HEARD = 0.6
 /** Counts are halved beyond this many outcomes. */
 const MOST_OUTCOMES = 1_600
-/** While nothing is refused, doubt after this many is for letting in. */
+/** While nothing is refused, doubt after this many outcomes counts against a shortage. */
 const MOST_DOUBT = 400
-/** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. */
+/**
+ * Parts of the failures explained by a shortage: if this part disappears, there is a shortage; if this part stays,
+ * there is none.
+ */
 const GONE = 0.3
 const STAYED = 0.4
-/** To say that they stay: less must be sure before anything is refused than once a shortage was shown. */
+/** To conclude that they stay: less certainty is needed before anything is refused than once a shortage was shown. */
 const SURE_STAYED = 1.5
 const SURE_ALL_THE_SAME = 3
-/** No shortage where the share of failures that went is no better known than this. */
+/** No shortage if the share of failures that disappeared is not known more precisely than this. */
 const MOST_ERROR = 0.3
-/** Once requests are refused, to refuse more is not free where less than this part is served of what was served before. */
+/** Once requests are refused, refusing more is not free if less than this part of the earlier rate is served. */
 const KEPT = 0.9
-/** Turns until the next look, once it is known that failures stay: twice as many each time. */
+/** Turns until the next look, once failures are known to stay: twice as many each time. */
 const MOST_PAUSE = 32
 
-/** What the looks have shown. `free`: letting in less made failures fewer. `costs`: they stayed. */
+/** Result of the looks. `free`: admitting less reduced failures. `costs`: they stayed. */
 export type Verdict = 'none' | 'free' | 'costs'
 
-/** What was let in during one kind of half, and how it ended. */
+/** Admissions during one kind of half, and their outcomes. */
 class Half {
   cost = 0
   requests = 0
   seconds = 0
   outcomes = 0
   failures = 0
-  /** Failures that were to be expected of the flows of these outcomes. */
+  /** Failures expected by the flows of these outcomes. */
   expected = 0
-  /** Cost of those outcomes that were none. */
+  /** Cost of the successful outcomes. */
   served = 0
 
   scale(by: number): void {
@@ -53,7 +58,7 @@ class Half {
     return this.cost / this.seconds
   }
 
-  /** As if what is not heard of ended like the rest. */
+  /** Assumes that unknown outcomes are distributed like the rest. */
   get servedPerSecond(): number {
     return (this.served / this.seconds) * (this.requests / this.outcomes)
   }
@@ -66,7 +71,7 @@ class Half {
     return this.outcomes / this.requests
   }
 
-  /** Variance of the share, as if there had been half a failure more. */
+  /** Variance of the share, with half a failure added. */
   get variance(): number {
     const share = (this.failures + 0.5) / (this.outcomes + 1)
     return (share * (1 - share)) / this.outcomes
@@ -74,21 +79,21 @@ class Half {
 }
 
 /**
- * Do failures end when less is let in? Tried, in the second half of a turn, while more fails than usual. Turns are
- * those of the wall clock, so all processes before a resource look at the same time: one that looked alone would find
- * that the others take what it leaves.
+ * Do failures end when less is admitted? Tested in the second half of a turn, while more fails than usual. Turns follow
+ * the wall clock, so all processes before a resource look at the same time: one that looked alone would find that the
+ * others use the capacity that it frees.
  *
  * @see M. Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018, which steers by such experiments
  */
 export class Looks {
-  /** True while less is let in to see what that does. */
+  /** True while less is admitted as a test. */
   looking = false
-  /** Cost per second that is let in meanwhile. */
+  /** Cost per second that is admitted meanwhile. */
   limit = 0
-  /** Of the last verdict: cost served per second, and, if failures stayed, their share. */
+  /** From the last verdict: cost served per second, and, if failures stayed, their share. */
   delivered = 0
   staying = 0
-  /** The same before less was let in. */
+  /** The same before less was admitted. */
   deliveredBefore = 0
   readonly #before = new Half()
   readonly #during = new Half()
@@ -98,16 +103,16 @@ export class Looks {
   #wanted = false
   #began = false
   #pause = 1
-  /** Counts of an older number are of an experiment that is over. */
+  /** Counts with an older number belong to a finished experiment. */
   #serial = 0
 
   /**
    * It is `now`, `elapsed` seconds after the last call; `delay` is the mean time until an outcome. True if a turn has
-   * ended: then `verdict` tells what is known, and `want` whether the next one has a look.
+   * ended: then `verdict` returns the conclusion, and `want` sets whether the next one has a look.
    */
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
     const least = Math.max(1, RATE_REQUESTS / requestsPerSecond / RATE_SECONDS, (DELAYS * delay) / RATE_SECONDS)
-    // Kept while the rate changes a little: processes whose turns differ do not look together.
+    // Kept while the rate changes a little: processes with different turns do not look together.
     const fits = this.#seconds / RATE_SECONDS
     if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
       this.clear()
@@ -127,13 +132,13 @@ export class Looks {
     return ended
   }
 
-  /** A turn has begun. `due`: more fails than usual. `again`: it is long known why; looked at only now and then. */
+  /** A turn has begun. `due`: more fails than usual. `again`: the reason is long known; looked at only occasionally. */
   want(due: boolean, again: boolean): void {
     if (due) this.#began = true
     this.#wanted = (due || again) && this.#turn % this.#pause === 0
   }
 
-  /** True while nothing is looked at, and nothing that was can tell anything. */
+  /** True while there is no look, and no earlier one can yield a result. */
   get isIdle(): boolean {
     return !this.looking && !this.#wanted && this.#during.requests === 0
   }
@@ -143,13 +148,13 @@ export class Looks {
     return this.#wanted && !this.looking && now / this.#seconds - this.#turn >= 0.5 && this.#before.requests > 0
   }
 
-  /** Begins one: `share` of what is let in fails beyond what is usual. */
+  /** Begins one: `share` of the admissions fails beyond the usual share. */
   begin(share: number): void {
     this.looking = true
     this.limit = this.#before.perSecond * (1 - Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, share)))
   }
 
-  /** A request is let in: gives what is to be said of it in `report`. */
+  /** A request is admitted: returns the ticket for `report`. */
   admit(cost: number): number {
     const half = this.#half
     if (half === undefined) return 0
@@ -158,7 +163,7 @@ export class Looks {
     return half === this.#during ? -this.#serial - 1 : this.#serial + 1
   }
 
-  /** `expected`: how often requests of its flow fail. */
+  /** `expected`: failure rate of its flow's requests. */
   report(ticket: number, failed: boolean, cost: number, expected: number): void {
     if (Math.abs(ticket) !== this.#serial + 1) return
     const half = ticket > 0 ? this.#before : this.#during
@@ -168,24 +173,27 @@ export class Looks {
     else half.served += cost
   }
 
-  /** Nobody knows how a request ended: no outcome of it is to be waited for. */
+  /** The outcome of a request is unknown: it will not be reported. */
   ignored(ticket: number): void {
     if (Math.abs(ticket) !== this.#serial + 1) return
     const half = ticket > 0 ? this.#before : this.#during
     half.requests--
   }
 
-  /** What is known by now. `open`: nothing is refused but in looks; after so many outcomes doubt is for letting in. */
+  /**
+   * The conclusion so far. `open`: nothing is refused except in looks; after this many outcomes doubt counts against a
+   * shortage.
+   */
   verdict(open: boolean): Verdict {
     const before = this.#before
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
-    // Failures may be heard of before successes are, so each half waits for its own.
+    // Failures may be reported earlier than successes, so each half waits for its own.
     if (!(Math.min(before.heard, during.heard) >= HEARD)) return 'none'
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
     if (!(explained > 0)) return this.#unclear(outcomes)
-    // More was taken off some flows than off others, and that alone is no relief: like is compared with like.
+    // Flows were reduced by different amounts, which alone is no relief: only equal mixes are compared.
     const mix = before.expected / before.outcomes - during.expected / during.outcomes
     const gone = (before.share - during.share - mix) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
@@ -205,19 +213,19 @@ export class Looks {
     return this.#unclear(outcomes)
   }
 
-  /** Trouble begins: counts anew, in turns that suit the rate that there is now. */
+  /** Trouble begins: restarts the counts, in turns for the present rate. */
   restart(): void {
     this.clear()
     this.#began = false
     this.#pause = 1
   }
 
-  /** What was shown: something new, or what was known. */
+  /** The result of a look: new, or known before. */
   showed(news: boolean): void {
     this.#pause = news ? 1 : Math.min(MOST_PAUSE, 2 * this.#pause)
   }
 
-  /** Begins to count anew. */
+  /** Restarts the counts. */
   clear(): void {
     this.#before.scale(0)
     this.#during.scale(0)

@@ -3,27 +3,27 @@ import type { FlowKey } from '../placement.js'
 import { LATELY_REQUESTS } from './evidence.js'
 import { PLACES } from './known-flows.js'
 
-/** Outcomes fade over about as many seconds. */
+/** Outcomes decay over about this many seconds. */
 const MEMORY_SECONDS = 10
 /** A flow's failures are its own if they are more than this many times the usual share of its outcomes... */
 const TIMES = 2
 /** ...and by this many standard errors more. */
 const SURE = 3
-/** Variance of a count beyond what chance makes of it. */
+/** Additional variance of a count, beyond random variation. */
 const GRAIN = 0.5
 /**
- * Fewer successes of all are nothing to compare with; and a flow without any is judged by itself once it has so many
- * outcomes, by new names together before.
+ * With fewer successes in total there is no comparison; and a flow without any is judged by itself once it has this
+ * number of outcomes, and together with other new names before.
  */
 const LEAST_SEEN = 3
-/** Weights grow with time, instead of all counts fading; they are scaled down when they have grown by e to this. */
+/** Weights grow with time, instead of all counts decaying; they are rescaled when they have grown by e to this. */
 const MOST_GROWTH = 40
 
 /**
- * Whose failure is it? One that has its reason in the flow that sent the request, its own quota, a broken client, an
- * attack, says nothing about the resource. It is told by comparison: the flow fails far more often than those see that
- * are served. For each success that share is taken of its flow without the success itself, and their mean is what is
- * usual. Flows that have had no success of late are judged together until they have some outcomes of their own.
+ * Attributes failures. A failure caused by the flow itself, by its own quota, a broken client, an attack, says nothing
+ * about the resource. It is detected by comparison: the flow fails far more often than the flows that are served. For
+ * each success, the failure share of its flow without the success itself is taken, and their mean is the usual share.
+ * Flows without a recent success are judged together until they have some outcomes of their own.
  *
  * Counts lie in a sketch, of which the least shared cell is read. O(1), nothing allocated, 128 KiB at 4096 cells.
  */
@@ -33,16 +33,13 @@ export class OwnFailures {
   readonly #mask: number
   readonly #seen = { outcomes: 0, failures: 0 }
   readonly #unknown = { outcomes: 0, failures: 0 }
-  /** What is counted of the flow that was told of last. */
+  /** The counts of the last reported flow. */
   readonly #flow = { outcomes: 0, failures: 0 }
   #begin = Number.NaN
-  /**
-   * How often requests of the flow that was told of last are heard of as failures: by the outcomes before this one, and
-   * one of which the usual share failed.
-   */
+  /** Failure rate of the last reported flow: by the outcomes before this one, plus one with the usual share. */
   expected = 0
 
-  /** `cells`: on each level, rounded up to a power of two. */
+  /** `cells`: number on each level, rounded up to a power of two. */
   constructor(cells: number) {
     const size = 2 ** Math.ceil(Math.log2(cells))
     this.#mask = size - 1
@@ -50,7 +47,7 @@ export class OwnFailures {
     this.#failures = new Float32Array(PLACES * size)
   }
 
-  /** A request of the flow ended, at `now` seconds. True if it failed, and for a reason of its own. */
+  /** A request of the flow ended, at `now` seconds. True if it failed for a reason of the flow. */
   report(key: FlowKey, failed: boolean, now: number): boolean {
     const weight = this.#weight(now)
     this.#add(key, weight, failed ? weight : 0)
@@ -84,20 +81,20 @@ export class OwnFailures {
     return stands(unknown.failures / weight, unknown.outcomes / weight, usual)
   }
 
-  /** Sets `expected` for a request of the flow that is not to be counted, at `now` seconds. */
+  /** Sets `expected` for a request of the flow without counting it, at `now` seconds. */
   expect(key: FlowKey, now: number): void {
     const weight = this.#weight(now)
     this.#add(key, 0, 0)
     this.expected = (this.#flow.failures + this.#usual * weight) / (this.#flow.outcomes + weight)
   }
 
-  /** Share of outcomes that fail in the flows that are served. */
+  /** Failure share in the flows that are served. */
   get #usual(): number {
     const { outcomes, failures } = this.#seen
     return outcomes > 0 ? failures / outcomes : 0
   }
 
-  /** Counts outcomes of a flow, and leaves in `#flow` what was counted of it up to now. */
+  /** Counts outcomes of a flow, and stores its counts up to now in `#flow`. */
   #add({ a, b }: FlowKey, outcomes: number, failures: number): void {
     let least = Number.POSITIVE_INFINITY
     for (let level = 0; level < PLACES; level++) {
@@ -130,7 +127,7 @@ export class OwnFailures {
   }
 }
 
-/** True if so many failures of so many outcomes are far more than the usual share. */
+/** True if the failures among the outcomes are far more than the usual share. */
 function stands(failures: number, outcomes: number, usual: number): boolean {
   const expected = usual * outcomes
   const beyond = failures - expected

@@ -4,7 +4,7 @@ import { runService } from '../fixtures/service.js'
 
 const SECONDS = 40
 
-/** Some flows ask half of the fair level each, the others together 1.5 times all that there is. */
+/** Some flows ask for half of the fair level each, the others together for 1.5 times the capacity. */
 const population = fc.record({
   quiet: fc.integer({ min: 2, max: 30 }),
   heavy: fc.integer({ min: 1, max: 6 }),
@@ -34,7 +34,8 @@ describe('in any population', () => {
             if (tally.total('asked', [flow], from, from + 5) >= 5)
               expect(tally.total('served', [flow], from, from + 5)).toBeGreaterThan(0)
       }),
-      // In the example failures are heard of at once and successes late: a look that does not wait takes them for usual.
+      // In the example failures are reported at once and successes late: a look that does not wait would take them for
+      // usual.
       { numRuns: 100, examples: [[{ quiet: 23, heavy: 6, level: 16, told: 'stage', delay: 0.5, seed: 15 }]] },
     )
   })
@@ -45,7 +46,7 @@ describe('in any population', () => {
         const rates = Array.from({ length: quiet + heavy }, (_, flow) => (flow < quiet ? level / 2 : 3 * level))
         const mostAsked = rates.reduce((sum, rate) => sum + rate, 0)
         const service = { ratesAt: () => rates, mostAsked, capacityAt: () => 1.5 * mostAsked, fair: {}, told }
-        // A buffer that chance does not empty.
+        // A buffer that random variation does not empty.
         const { tally } = runService({ ...service, burst: 20 + mostAsked / 2, seconds: SECONDS }, seed)
         expect(
           tally.total(

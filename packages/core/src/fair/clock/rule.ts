@@ -13,22 +13,24 @@ import { OwnFailures } from './own-failures.js'
 import { TagSketch } from './tags.js'
 import { type Talker, TopTalkers } from './talkers.js'
 
-/** What is known of a flow, and why a request of it would be refused or not. */
+/** State of a flow, and the reasons for admitting or refusing its next request. */
 export interface ClockExplanation {
-  /** True while there is a shortage. Otherwise nobody is refused, whatever their credit. */
+  /** True during a shortage. Otherwise nothing is refused, regardless of credit. */
   readonly engaged: boolean
-  /** How many ordinary requests the flow lags behind the clock; below 0: how many it is ahead of it. */
+  /** Number of ordinary requests by which the flow lags behind the clock; below 0: by which it is ahead. */
   readonly credit: number
-  /** Cost per second that a flow with the weight of this one may have at present. */
+  /** Present share of a flow with the weight of this one, in cost per second. */
   readonly fairRatePerSecond: number
-  /** Cost per second that the resource was seen to serve; `null` until a shortage was seen. */
+  /** Cost per second that the resource was seen to serve; `null` before the first shortage. */
   readonly capacityPerSecond: number | null
-  /** Until the flow would be let in, at the fair rate, in milliseconds; 0 for who would be now. */
+  /** Time until the flow would be admitted, at the fair rate, in milliseconds; 0 if it would be now. */
   readonly waitMs: number
-  /** True if there is a shortage, and the flow was not seen lately: it shares what is set aside for newcomers. */
+  /** True if there is a shortage, and the flow was not seen recently: it shares the newcomers' part. */
   readonly newcomer: boolean
   readonly weight: number
-  /** With whom the clock is shared, whose numbers these are; `null`: they are those of this process alone. */
+  /**
+   * The other processes that share the clock with these numbers; `null`: the numbers are those of this process alone.
+   */
   readonly sharing: Sharing | null
 }
 
@@ -38,36 +40,36 @@ export interface ClockState {
   readonly levels: number
   readonly bucketsPerLevel: number
   readonly engaged: boolean
-  /** Cost per second and unit of weight that a flow may have at present. While open: that it could have. */
+  /** Present share of a flow, in cost per second and unit of weight. While open: its potential share. */
   readonly fairRatePerSecond: number
   /**
-   * Cost per second that the resource was seen to serve: so much is let in that 95 % of it is served. `null` until a
-   * shortage was seen.
+   * Cost per second that the resource was seen to serve: enough is admitted that 95 % of it is served. `null` before
+   * the first shortage.
    */
   readonly capacityPerSecond: number | null
-  /** True while less is let in, for a second or so, to see if failures become fewer. */
+  /** True while less is admitted, for about a second, to test whether failures decrease. */
   readonly looking: boolean
-  /** Cost that the resource is thought to have to spare at once; below 0: it is short. 0 while open. */
+  /** Estimated spare cost of the resource; below 0: it is short. 0 while open. */
   readonly spare: number
   /** Mean cost of a request. */
   readonly meanCost: number
-  /** Share of the latest outcomes that were failures, but for those that are their flow's own. */
+  /** Share of the latest outcomes that were failures, except flows' own ones. */
   readonly failureShare: number
-  /** Share of outcomes that are failures however little is let in, as looks have shown: they count for nothing. */
+  /** Share of failures that is independent of load, as shown by looks: they count for nothing. */
   readonly backgroundFailureShare: number
-  /** The flows that ask for most: at most 16. */
+  /** The flows with the largest demand: at most 16. */
   readonly talkers: readonly Talker[]
-  /** How the clock is shared with other processes; `null` while this one is on its own. */
+  /** The other processes that share the clock; `null` while this one is independent. */
   readonly sharing: Sharing | null
 }
 
-/** A request that costs so many ordinary ones fails more often than these, and that is not its flow's fault. */
+/** A request that costs this many ordinary ones fails more often than those, which is not its flow's fault. */
 const DEAR = 1.5
 
 /**
- * Rule `fair-clock`: the tags of all flows in two sketches with different seeds, and the clock that they are held
- * against. Both sketches learn from every charge; the live one decides. At each rotation its twin takes over, so that
- * no two flows share their fate for long.
+ * Rule `fair-clock`: the tags of all flows in two sketches with different seeds, and the clock that they are compared
+ * with. Both sketches learn from every charge; the live one decides. At each rotation its twin takes over, so that no
+ * two flows share all their cells for long.
  */
 export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   readonly placement: IndependentPlacement
@@ -81,7 +83,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   #live: TagSketch
   #twin: TagSketch
 
-  /** `originMs`: the time of day when the clock said 0. `time`: the clock. */
+  /** `originMs`: the time of day at the clock's 0. `time`: the clock. */
   constructor(settings: ClockSettings, random: Random, originMs: number, time: Clock) {
     const { levels, bucketsPerLevel, credit, probe } = settings
     this.#settings = settings
@@ -97,13 +99,13 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#twin = new TagSketch(levels, bucketsPerLevel)
   }
 
-  /** @internal Tags are told from another beginning, `by` later. */
+  /** @internal Moves the origin of tags, `by` later. */
   shift(by: number): void {
     this.#live.shift(by)
     this.#twin.shift(by)
   }
 
-  /** @internal The flow is known elsewhere, with this tag at least. */
+  /** @internal The flow is known elsewhere, with at least this tag. */
   raise(flow: string, tag: number): void {
     const key = new FlowKey(flow)
     this.placement.digest(key)
@@ -180,7 +182,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#giveBack(key, key.charged)
   }
 
-  /** A flow like one that was let in before and has not asked for a while. */
+  /** Resets the flow to a known one that has not asked for a while. */
   forget(key: FlowKey): void {
     this.#known.add(key)
     this.#giveBack(key, Number.POSITIVE_INFINITY)
@@ -232,7 +234,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     return !this.#clock.open
   }
 
-  /** What others have to hear of cannot wait, nor what the user's weights are asked for. */
+  /** Reports to other processes cannot wait, nor calls of the user's `weightOf`. */
   get isCalm(): boolean {
     return (this.#shared ?? this.#settings.weightOf) === undefined && this.#clock.isCalm
   }
@@ -264,7 +266,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#talkers.advance(nowMs)
   }
 
-  /** Who counts what happens, while the clock is shared. */
+  /** Counts events while the clock is shared. */
   get #counting(): SharedClock | undefined {
     return this.#shared?.isActive === true ? this.#shared : undefined
   }
@@ -283,7 +285,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     return weightFrom(this.#settings.weightOf, key.flow)
   }
 
-  /** Charges or gives back the difference between what was charged and what it really cost. */
+  /** Charges or refunds the difference between the charge and the actual cost. */
   #settle(key: FlowKey, cost: number): void {
     const due = cost - key.charged
     if (due === 0 || key.charged === 0) return

@@ -1,40 +1,40 @@
 import { DELAYS, SURE, TOLERATED } from './evidence.js'
 
-/** Requests that a window holds on average: enough for chance to vary them, few enough to fill many windows soon. */
+/** Mean number of requests in a window: small enough for random variation, and to fill many windows soon. */
 const WINDOW_REQUESTS = 5
 /** In a deep overload a window holds more, at most this many: counting in whole requests would hide the slope. */
 const MOST_REQUESTS = 10_000
-/** Windows are begun anew when they should be this many times as long. */
+/** Windows are restarted when they should be this many times as long. */
 const TOO_SHORT = 3
-/** Windows are as long as suits the rate when they were begun; this many times as many requests end that. */
+/** The length of windows suits the rate at their start; this many times as many requests end that. */
 const CROWDED = 6
-/** Windows after which the slope is believed, and those that it is averaged over. */
+/** Windows after which the slope is trusted, and those over which it is averaged. */
 const LEAST_WINDOWS = 10
 const MEAN_WINDOWS = 40
-/** A window is counted once this many windows, and its delays, have passed: until then outcomes are waited for. */
+/** A window is counted after this many windows, and its delays: until then outcomes are awaited. */
 const WAIT_WINDOWS = 2
 const MOST_WAITING = 100
-/** Served per request let in beyond the mean, relative to the share that is served: less than this is nothing. */
+/** A smaller slope, relative to the served share, counts as zero: served per additional admitted request. */
 const NOTHING = 0.35
-/** Variance of what is served that counting in whole requests makes by itself. */
+/** Variance of the served cost by counting in whole requests. */
 const GRAIN = 0.25
 
 /**
- * Is more served when more is let in? Chance lets in more in one moment and less in the next, so the answer is there
- * for the asking: in many short windows, the slope of what was served over what was let in. Failures with a reason of
- * their own take their share of each window, and the slope is that of what succeeds. Where the resource is what is
- * short, what is served stays the same however much is let in, and the slope is 0.
+ * Is more served when more is admitted? Random variation admits more in one moment and less in the next, so the data
+ * are available without an experiment: in many short windows, the slope of the served over the admitted cost. Failures
+ * with a reason of their own take their share of each window, and the slope is that of the successes. If the resource
+ * is the bottleneck, the served cost is independent of the admitted one, and the slope is 0.
  *
- * That is true of a process that has the resource to itself. Of several processes each sees the others' luck instead
- * of its own, and a slope of 1 - 1/n: no verdict, and then only looks can tell.
+ * That holds for a process that uses the resource alone. Each of several processes sees the others' variation instead
+ * of its own, and a slope of 1 - 1/n: no verdict, and then only looks can decide.
  *
  * O(1) per request, nothing allocated. Times in seconds.
  */
 export class DeliverySlope {
-  /** Cost heard of, and served, of the requests let in in each window that is waited for. */
+  /** Reported cost, and served cost, of the admissions in each pending window. */
   readonly #heard = new Float64Array(MOST_WAITING + 1)
   readonly #served = new Float64Array(MOST_WAITING + 1)
-  /** Fading sums over windows: 1, let in, served, let in squared, their product, served squared. */
+  /** Decaying sums over windows: 1, admitted, served, admitted squared, their product, served squared. */
   readonly #sums = new Float64Array(6)
   readonly #grain: number
   #length = 0
@@ -44,12 +44,12 @@ export class DeliverySlope {
   #inWindow = 0
   #expected = 0
 
-  /** `grain`: windows are whole multiples of so many seconds, because all that is let in in one is told at once. */
+  /** `grain`: windows are whole multiples of this many seconds, because all admissions in one are reported at once. */
   constructor(grain = 0) {
     this.#grain = grain
   }
 
-  /** Begins anew: what was let in until now tells nothing about what comes. */
+  /** Restarts: earlier admissions say nothing about the future. */
   clear(): void {
     this.#sums.fill(0)
     this.#length = 0
@@ -57,8 +57,8 @@ export class DeliverySlope {
   }
 
   /**
-   * A request is let in at `now`: gives the number of its window. `perSecond` are let in of late, of `meanCost`, and
-   * `servedShare` of them are served.
+   * A request is admitted at `now`: returns the number of its window. The recent rate is `perSecond`, of `meanCost`,
+   * and `servedShare` of it is served.
    */
   admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
     const isOver = this.#length === 0 || now >= this.#end
@@ -84,7 +84,7 @@ export class DeliverySlope {
     return this.#last
   }
 
-  /** How a request ended that was let in in `window`; `served` is what of its cost was. */
+  /** Outcome of a request admitted in `window`; `served` is the served part of its cost. */
   report(window: number, cost: number, served: number): void {
     if (window < this.#first || window > this.#last) return
     const slot = window % this.#heard.length
@@ -93,8 +93,8 @@ export class DeliverySlope {
   }
 
   /**
-   * Cost served per second, if the windows show that letting in less would not make it less; otherwise 0. `usual` is
-   * the share of failures that have another reason: with no more of them nothing is short.
+   * Cost served per second, if the windows show that admitting less would not reduce it; otherwise 0. `usual` is the
+   * share of failures with another reason: with no more of them nothing is short.
    */
   delivered(usual: number, meanCost: number): number {
     const sums = this.#sums
@@ -111,7 +111,7 @@ export class DeliverySlope {
     return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
   }
 
-  /** How long a window should be, in seconds. */
+  /** Target length of a window, in seconds. */
   #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
     const heardOf = (DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
     const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))

@@ -3,7 +3,7 @@ import { seededRandom } from '../../testing/seeded-random.js'
 import { SoleUser } from './sole-user.js'
 
 interface Case {
-  /** What the resource keeps in store at most, in requests, and what is asked of it, relative to what it serves. */
+  /** Largest store of the resource, in requests, and its demand relative to its capacity. */
   readonly store: number
   readonly load: number
   readonly processes?: number
@@ -12,7 +12,7 @@ interface Case {
   readonly cost?: number
 }
 
-/** Is the first of these processes the sole user, as far as it can tell after so many outcomes? */
+/** Whether the first of these processes takes itself for the sole user after this number of outcomes. */
 function toldAfter(outcomes: number, { store, load, processes = 1, unrelated = 0, cost = 1 }: Case, seed: number) {
   const random = seededRandom(seed)
   const sole = new SoleUser()

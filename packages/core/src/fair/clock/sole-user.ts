@@ -1,10 +1,10 @@
 import { SURE } from './evidence.js'
 
-/** Requests of mean cost that the bucket holds: chance empties it often, and seldom for long. */
+/** Size of the bucket, in requests of mean cost: random variation empties it often, and seldom for long. */
 const BUCKET_REQUESTS = 8
 /**
  * Least correlation of a sole user. One process alone measures .4 to .6 for most stores from 2 to 100 requests and loads
- * from 1.05 to 2.5; one of two alike processes less than .35, one of four less than .25.
+ * from 1.05 to 2.5; one of two equal processes less than .35, one of four less than .25.
  */
 const SOLE = 0.38
 /** The counts are halved beyond this number of outcomes, at a standard error of .03. */
@@ -12,10 +12,10 @@ const MOST_OUTCOMES = 1_600
 
 /**
  * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
- * come while a bucket is empty that these requests empty and that fills at the rate at which requests are served. If
- * other processes use the resource, their requests decide as well. A resource with a small store and neighbours look alike
- * otherwise: in both cases more admissions are served more. The measure is the correlation (phi) of two events: the
- * bucket was empty, and the request failed.
+ * occur while a bucket is empty that is drained by these requests and filled at the rate of service. If other processes
+ * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases more
+ * is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and the
+ * request failed.
  *
  * O(1) per request, allocates nothing. Times in seconds.
  */
@@ -23,7 +23,7 @@ export class SoleUser {
   #left = 0
   #at = 0
   #isSole = false
-  /** Served and failed, while the bucket had something and while it was empty. */
+  /** Successes and failures, while the bucket was not empty and while it was. */
   readonly #outcomes = new Float64Array(4)
 
   /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */

@@ -12,9 +12,9 @@ const [QUIET, HEAVY] = [18, 2]
 const [QUIET_ASKS, HEAVY_ASKS] = [10, 150]
 
 /**
- * What quiet flows get, of what they ask, from the tenth second to the last but one, of a pool that serves 300 requests a second from a
- * line of 200 ms, in a process that does nothing at all for `stallMs` on average, twice a second: what should have
- * happened meanwhile happens at once when that is over.
+ * Service of quiet flows, as a part of their demand, from the tenth second to the last but one, by a pool that serves
+ * 300 requests a second from a queue of 200 ms, in a process that stalls for `stallMs` on average, twice a second: all
+ * events of the stall happen at once at its end.
  */
 function quietShare(stallMs: number, seed: number): number {
   const random = seededRandom(seed)

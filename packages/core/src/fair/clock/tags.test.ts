@@ -10,7 +10,7 @@ const PROBES = Number(process.env['FAIRLEAD_COLLISION_FLOWS'] ?? 200_000)
 const LEVELS = 3
 const CELLS = 8
 
-/** Few cells, so that flows share them all the time. */
+/** Few cells, so that flows always share them. */
 function placesOf(seed: number, flows: number): Int32Array[] {
   const placement = new IndependentPlacement(LEVELS, CELLS, seededRandom(seed))
   return Array.from({ length: flows }, (_, i) => {
@@ -82,7 +82,7 @@ describe('TagSketch', () => {
     for (let i = 0; i < loud; i++) sketch.raise(place(`loud-${i}`), 1)
     let caught = 0
     for (let i = 0; i < PROBES; i++) if (sketch.read(place(`quiet-${i}`)) > 0) caught++
-    // The loud ones take a random number of cells on each level: within twice of what is expected of them.
+    // The loud ones take a random number of cells on each level: within twice the expected number.
     const expected = (1 - (1 - 1 / cells) ** loud) ** levels
     expect(caught / PROBES / expected).toBeGreaterThan(0.5)
     expect(caught / PROBES / expected).toBeLessThan(2)

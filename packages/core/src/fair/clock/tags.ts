@@ -1,7 +1,7 @@
 /**
  * For every flow the time until which it has had its share, in constant memory: levels of cells, of which a flow has
- * one on each level. Others may have raised some of its cells, so the least of them is the closest to its own tag. It
- * is below that only if a flow that shares a cell was given something back.
+ * one on each level. Other flows may have raised some of its cells, so the least of them is the closest to its own tag.
+ * It is below that only if a flow that shares a cell was refunded.
  *
  * Only cells below the new tag are raised (conservative update), so a cell that many quiet flows share is as high as
  * the highest of them, not as their sum. O(levels) per call, nothing allocated.
@@ -36,7 +36,7 @@ export class TagSketch {
   }
 
   /**
-   * Takes `amount` back from the flow's tag: from the cells that are no higher, which nobody else has raised further.
+   * Refunds `amount` of the flow's tag: lowers the cells that are no higher, which no other flow has raised further.
    */
   lower(places: Int32Array, amount: number): void {
     const tag = this.read(places)

@@ -1,27 +1,27 @@
 import type { FlowKey } from '../placement.js'
 
-/** A flow that asks for much. */
+/** A flow with a large demand. */
 export interface Talker {
   readonly flow: string
-  /** Its share of the cost that all asked for lately, at least: 0 to 1. */
+  /** Lower bound of its share of the total recent demand: 0 to 1. */
   readonly askedShare: number
-  /** What it asks for per second of late, at least, in units of cost. */
+  /** Lower bound of its recent demand per second, in units of cost. */
   readonly askedPerSecond: number
-  /** Which share of what it asked for was refused, since it has been watched: 0 to 1. */
+  /** Refused share of its demand, since it has been watched: 0 to 1. */
   readonly refusedShare: number
 }
 
 const WATCHED = 16
-/** Counts are halved this often, so that "lately" is about twice as long. */
+/** Counts are halved at this interval, so that "recent" is about twice as long. */
 const HALVE_MS = 10_000
 
 /**
- * The flows that ask for most, found in constant memory: 16 are watched. One that is not takes the place of whoever has
- * asked for least, with that count as the most that may have been missed of it. So whoever asks for more than a
- * sixteenth of everything is always among them, and counts of those that stay are exact.
+ * The flows with the largest demand, found in constant memory: 16 are watched. Another flow takes the place of the one
+ * with the least demand, with that count as the upper bound of its missed demand. So a flow with more than a sixteenth
+ * of the total demand is always among them, and counts of flows that stay are exact.
  *
- * O(1) per request, nothing allocated; keeps the names of the flows that it watches, and nothing else of a
- * request; a name that was cut from a header keeps that header, because a copy of each new name would cost too much.
+ * O(1) per request, nothing allocated; keeps the names of the watched flows, and nothing else of a request; a name that
+ * was cut from a header retains that header, because a copy of each new name would cost too much.
  *
  * @see A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
  *   ICDT 2005: Space-Saving
@@ -33,14 +33,14 @@ export class TopTalkers {
   readonly #missed = new Float64Array(WATCHED)
   readonly #refused = new Float64Array(WATCHED)
   #total = 0
-  /** Where the flow that asked last is watched. */
+  /** Index of the flow that asked last. */
   #last = 0
   #halvedAtMs: number = Number.NaN
   #nowMs: number = Number.NaN
-  /** Time that the counts are of, up to the last halving: each halving halves it too. */
+  /** Time of the counts, up to the last halving: each halving also halves it. */
   #countedMs = 0
 
-  /** It is `nowMs` now: what was asked for a while ago counts for less. */
+  /** It is `nowMs` now: older demand counts for less. */
   advance(nowMs: number): void {
     const elapsedMs = nowMs - this.#halvedAtMs
     this.#nowMs = nowMs
@@ -57,7 +57,7 @@ export class TopTalkers {
     }
   }
 
-  /** A request comes. `key` must be digested. */
+  /** A request arrives. `key` must be digested. */
   asks(key: FlowKey, cost: number): void {
     this.#total += cost
     const { a, b } = key
@@ -79,16 +79,16 @@ export class TopTalkers {
     this.#last = least
   }
 
-  /** The request that came last was refused. */
+  /** The last request was refused. */
   refused(cost: number): void {
     this.#refused[this.#last]! += cost
   }
 
-  /** Those who surely ask for something, the loudest first. Allocates. */
+  /** The flows with certain demand, the loudest first. Allocates. */
   list(): Talker[] {
     const talkers: Talker[] = []
     const sinceMs = Math.max(0, this.#nowMs - this.#halvedAtMs) || 0
-    // Less than a second is no time to tell a rate by.
+    // Less than a second is too short for a rate.
     const seconds = Math.max(1, (this.#countedMs + sinceMs) / 1_000)
     for (let i = 0; i < WATCHED; i++) {
       const seen = this.#asked[i]! - this.#missed[i]!

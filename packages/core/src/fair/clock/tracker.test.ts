@@ -16,7 +16,7 @@ const trackerOf = (
 type Tracker = ReturnType<typeof trackerOf>['tracker']
 type ManualClock = ReturnType<typeof manualClock>
 
-/** Brings about a shortage: for ten seconds flows that nobody else has to do with ask four times what there is. */
+/** Causes a shortage: for ten seconds, otherwise unused flows ask for four times the capacity. */
 function engage(tracker: Tracker, clock: ManualClock): void {
   let tokens = 10
   for (let i = 0; i < 2_000; i++) {
@@ -30,7 +30,7 @@ function engage(tracker: Tracker, clock: ManualClock): void {
   expect(tracker.snapshot().engaged).toBe(true)
 }
 
-/** Registers until it is refused; how often it was let in. */
+/** Registers until it is refused; returns the number of admissions. */
 function drain(tracker: Tracker, flow: string, cost = 1): number {
   let admitted = 0
   while (tracker.register(flow, undefined, cost)) {
@@ -140,7 +140,7 @@ describe('the fair clock of a tracker', () => {
       for (let i = 0; i < 20 * perSecond; i++) {
         clock.advance(1000 / perSecond)
         tokens = Math.min(10, tokens + 50 / perSecond)
-        // Known flows go on asking for more than there is, one request in a hundred milliseconds each.
+        // Known flows go on asking for more than the capacity, one request in a hundred milliseconds each.
         const known = i % Math.ceil(perSecond / 100) === 0
         const flow = known ? `other-${(i / Math.ceil(perSecond / 100)) % 31}` : `invented-${i}`
         if (!tracker.register(flow)) continue
@@ -150,7 +150,7 @@ describe('the fair clock of a tracker', () => {
       }
       expect(tracker.explain('never-seen')).toMatchObject({ newcomer: true, engaged: true })
       expect(admitted).toBeGreaterThan(0)
-      // A quarter of 50 a second for 20 s, and what was saved up at first.
+      // A quarter of 50 a second for 20 s, plus the initial savings.
       expect(admitted).toBeLessThan(1.5 * 0.25 * 50 * 20)
     }
   })

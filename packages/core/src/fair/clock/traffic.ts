@@ -1,6 +1,6 @@
 import { RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './evidence.js'
 
-/** Rates are averaged over no more than this, however few requests come. */
+/** Longest time over which rates are averaged, with any number of requests. */
 const MOST_RATE_SECONDS = 30
 const LATELY_SECONDS = 5
 /** Outcomes over which shares and delays are averaged. */
@@ -8,18 +8,18 @@ const OUTCOMES = 50
 /** Requests a second: keeps the arithmetic finite. */
 export const LEAST_RATE = 1e-9
 
-/** What was let in, served and refused of late, per second, and which share failed. Times in seconds. */
+/** Recent admitted, served and refused cost per second, and the failed share. Times in seconds. */
 export class Traffic {
-  /** Share of the latest outcomes that were failures, and not their flow's own. */
+  /** Share of the latest outcomes that were failures, except flows' own ones. */
   failureShare = 0
   /** Mean time until an outcome. */
   delay = 0
-  /** Fading sums of cost let in and served, and of the time they are of. */
+  /** Decaying sums of admitted and served cost, and of their time. */
   #admitted = 0
   #served = 0
   #ended = 0
   #seconds = 0
-  /** The same over some seconds: how far the clock went, and what was refused. */
+  /** The same over some seconds: progress of the clock, and refused cost. */
   #moved = 0
   #refused = 0
   #movedSeconds = 1e-9
@@ -40,7 +40,7 @@ export class Traffic {
     this.#movedSeconds = this.#movedSeconds * keptLately + LATELY_SECONDS * (1 - keptLately)
   }
 
-  /** A request is let in; below 0: one was, and did not run. */
+  /** A request is admitted; below 0: one was, and did not run. */
   admits(cost: number): void {
     this.#admitted = Math.max(0, this.#admitted + cost)
   }
@@ -53,12 +53,12 @@ export class Traffic {
     this.#served += cost
   }
 
-  /** The clock went on. */
+  /** The clock advances. */
   moves(by: number): void {
     this.#moved += by
   }
 
-  /** A request ended, `seconds` after it was let in. */
+  /** A request ended, `seconds` after its admission. */
   ends(failed: boolean, seconds: number, cost: number): void {
     this.#outcomes++
     this.#ended += cost
@@ -70,7 +70,7 @@ export class Traffic {
     return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
   }
 
-  /** Part of what ended of late that was served; 1 while nothing did. */
+  /** Served part of recent outcomes; 1 while there are none. */
   get servedShare(): number {
     return this.#ended > this.#served ? this.#served / this.#ended : 1
   }
@@ -87,7 +87,7 @@ export class Traffic {
     return this.#moved / this.#movedSeconds
   }
 
-  /** The share of failures beyond `usual`, if it is more than is tolerated and chance makes; otherwise 0. */
+  /** The share of failures beyond `usual`, if it exceeds the tolerated share and random variation; otherwise 0. */
   beyond(usual: number): number {
     const beyond = this.failureShare - usual
     const error = Math.sqrt((usual * (1 - usual)) / (2 * OUTCOMES))

@@ -21,7 +21,7 @@ const BELIEF: ClockBelief = {
   looking: false,
 }
 
-/** What an arbiter believes that these greet, a process each. */
+/** The state of an arbiter after these greetings, one process each. */
 function startOf(...greetings: (Partial<ClockBelief> & { following: boolean })[]): ClockBelief | undefined {
   const arbiter = new ClockArbiter()
   const leases = greetings.map(({ following, ...belief }, i) => {

@@ -18,41 +18,43 @@ import { SharedFairClock } from './shared-fair-clock.js'
 import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
 import { packOwnLease, packSharedLease, unpackReport } from './wire.js'
 
-/** A process that was not heard of for so long is gone, or on its own: a lease is over by then. */
+/** Time without a report after which a process is gone, or independent: its lease is over by then. */
 const GONE_MS = 1700
-/** What processes believe of their parts is put together, if they come so soon after the first. */
+/** States of processes that arrive within this time after the first are combined. */
 const GATHERING_MS = 1000
-/** What a process believes of its part counts as at most so many times what most of them do. */
+/** Bound on a process's state, as a multiple of the typical one. */
 const MOST_PART = 4
-/** A process that sees something else is told nothing for so long. */
+/** Time for which a process with other observations gets no lease. */
 const STRANGE_MS = 30_000
-/** How long after the end of a period its sums are waited for: one more report may come that has them, too. */
+/** Time after the end of a period for which its sums are awaited: one more report with them may arrive. */
 const PATIENCE_PERIODS = 1.25
-/** Slots, rows and flows that are read for one period, of all processes; and of each in any case: more than any needs. */
+/**
+ * Slots, rows and flows that are read for one period, of all processes; and of each in any case: more than any needs.
+ */
 const MOST_READ = 100_000
 const LEAST_READ = 400
-/** After a longer pause it goes on from here. */
+/** After a longer pause it continues from the present. */
 const MOST_BEHIND = 20
-/** Parts of what is let in are averaged over so many periods. */
+/** Periods over which parts of admissions are averaged. */
 const PART_PERIODS = 20
-/** What is on its way for longer, in seconds, is not made room for. */
+/** Longer transit times, in seconds, are not provided for. */
 const MOST_LAG = 0.3
-/** Flows whose tags are kept, and the cost asked for at which they are forgotten. */
+/** Flows whose tags are kept, and the demand below which they are forgotten. */
 const MOST_KEPT = 2048
 const LEAST_ASKED = 1e-3
-/** How often others are told of a flow that lags far behind the clock. */
+/** Interval of telling others of a flow that lags far behind the clock. */
 const KNOWN_PERIODS = 100
-/** No flow is put further ahead of the clock than this, in seconds at the fair rate, by what is said of it. */
+/** Bound on a reported flow's lead over the clock, in seconds at the fair rate. */
 const MOST_LEAD_SECONDS = 30
 
 interface Member {
   heardAtMs: number
   arrivedAtMs: number
   sentAtMs: number
-  /** The last period that it told of. */
+  /** The last period that it reported. */
   heard: number
   letIn: number
-  /** Which part of what was let in it had when it was heard last. */
+  /** Its part of the admissions at its last report. */
   part: number
   readonly claims: Claims
 }
@@ -65,21 +67,22 @@ interface Told {
 interface SharedFlow {
   tag: number
   asked: number
-  /** Charged since the others were told of it. */
+  /** Charged since the others were last told of it. */
   untold: number
-  /** The period in which they were. */
+  /** The period in which they were told. */
   toldAt: number
 }
 
 /**
- * Keeps the one clock of several processes: it hears the sums of their requests, in order of time and as if they all
- * had come to one process, and tells each what the clock believes. So capacity is measured once, where all outcomes
- * meet. It hears of no single request, and has no timer: all happens when reports come.
+ * Keeps the one clock of several processes: it receives the sums of their requests, in order of time and as if all had
+ * arrived at one process, and tells each the state of the clock. So capacity is measured once, where all outcomes meet.
+ * It sees no single request, and has no timer: all happens when reports arrive.
  *
- * The clock decides as the one that a process has alone. A flow is told to others by its name: the most charged of late
+ * The clock decides like that of a single process. Others are told of a flow by its name: the recently most charged
  * first, so that in time all of them are.
  *
- * @see B. Raghavan et al., "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007: as if all traversed one limiter
+ * @see B. Raghavan et al., "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007: as if all traversed one
+ *   limiter
  */
 export class ClockArbiter {
   readonly #id: string = randomId(systemRandom).slice(0, NAME_LENGTH)
@@ -94,14 +97,14 @@ export class ClockArbiter {
   #belief: ClockBelief | undefined
   #startedAtMs = 0
   #credit = 0
-  /** The last period that was played. */
+  /** The last replayed period. */
   #period = 0
   #late: Told[] = []
   #greetings: ClockGreeting[] = []
   #letIn = 0
   #told: readonly FlowTag[] = []
 
-  /** `periodMs`: how often processes report. The resource should have a store for longer than that. @default 100 */
+  /** `periodMs`: report interval of processes. The resource should have a store for longer than that. @default 100 */
   constructor(periodMs = 100) {
     requireAbove('periodMs', periodMs, 0)
     this.#periodMs = periodMs
@@ -109,12 +112,11 @@ export class ClockArbiter {
   }
 
   /**
-   * A report has come, by way of something that kept it for `waitedMs`; anything else is passed over. Gives the leases
-   * that are to be sent now, by the names of their processes. A lease is two lines of text, of which the second is the
-   * same for all.
+   * A report has arrived, after a delay of `waitedMs` on its way; any other text is ignored. Returns the leases to send
+   * now, by the names of their processes. A lease is two lines of text, of which the second is the same for all.
    *
-   * Reports are not believed beyond what is possible: what all have let in together is bounded by what they may, and who
-   * claims most is cut first; who sees other failures than the others is left to itself.
+   * Impossible reports are corrected: the total admissions are bounded by the allowance, and the process with the
+   * largest claim is cut first; a process with other failures than the others becomes independent.
    */
   hear(text: string, nowMs: number, waitedMs = 0): ReadonlyMap<string, string> {
     const report = unpackReport(text)
@@ -170,7 +172,7 @@ export class ClockArbiter {
     return leases
   }
 
-  /** A process comes. */
+  /** A process arrives. */
   #greet(id: string, greeting: ClockGreeting, nowMs: number): void {
     if (this.#strange.has(id) || this.#members.size >= MOST_MEMBERS) return
     if (this.#clock === undefined || this.#members.size === 0) {
@@ -193,9 +195,8 @@ export class ClockArbiter {
   }
 
   /**
-   * Starts from what processes believe: of those that had an arbiter before, which told all the same, from the one in the
-   * middle; otherwise from the sum of their parts, if most of them see a shortage. Nobody's part is believed to be much
-   * larger than most are.
+   * Starts from the states of processes: if they had an arbiter before, which told all the same, from the median;
+   * otherwise from the sum of their parts, if most of them see a shortage. No part counts as much larger than most.
    */
   #gather(clock: SharedFairClock, greeting: ClockGreeting): void {
     this.#greetings.push(greeting)
@@ -221,7 +222,7 @@ export class ClockArbiter {
     })
   }
 
-  /** A process has gone, or goes on unheard. */
+  /** A process has gone, or continues unheard. */
   #lose(name: string): void {
     const member = this.#members.get(name)
     if (member === undefined) return
@@ -233,7 +234,7 @@ export class ClockArbiter {
     return this.#periodMs / SLOTS
   }
 
-  /** Plays the periods that are complete. True if there were any. */
+  /** Replays the complete periods. True if there were any. */
   #goOn(nowMs: number): boolean {
     const clock = this.#clock
     const ended = Math.floor(nowMs / this.#periodMs) - 1
@@ -253,7 +254,7 @@ export class ClockArbiter {
     return true
   }
 
-  /** True while a process that has told of the periods before has yet to tell of this one. */
+  /** True while a process that reported the periods before has yet to report this one. */
   #isAwaited(period: number): boolean {
     for (const { heard } of this.#members.values()) if (heard < period && heard >= period - 2) return true
     return false
@@ -264,7 +265,7 @@ export class ClockArbiter {
     for (const each of this.#waiting.keys()) if (each <= period) this.#waiting.delete(each)
     this.#late = []
     const first = SLOTS * period
-    // What comes late, or from a clock that was wrong, counts for the first slot.
+    // Late reports, and those from a wrong clock, count for the first slot.
     const slots: SlotSums[][] = Array.from({ length: SLOTS }, () => [])
     for (const sums of all) for (const each of sums.slots) (slots[each.slot - first] ?? slots[0]!).push(each)
     slots.forEach((sums, i) => {
@@ -281,7 +282,7 @@ export class ClockArbiter {
     this.#charge(clock, all)
   }
 
-  /** All but what processes said at greater length than is read of each: that counts as lost on its way. */
+  /** The reports without the excess beyond each process's limit: that counts as lost. */
   #readable(told: readonly Told[]): readonly Told[] {
     const most = Math.max(LEAST_READ, MOST_READ / this.#members.size)
     const read = new Map<string, number>()
@@ -292,7 +293,7 @@ export class ClockArbiter {
     })
   }
 
-  /** What is believed of what the processes said of a period. */
+  /** The trusted part of the processes' reports of a period. */
   #believed(clock: SharedFairClock, told: readonly Told[]): readonly PeriodSums[] {
     for (const { member, sums } of told) this.#members.get(member)?.claims.add(sums)
     const others = consensus([...this.#members.values()].map(({ claims }) => claims))
@@ -305,7 +306,7 @@ export class ClockArbiter {
     const known = told.filter(({ member }) => this.#members.has(member))
     for (const { claims } of this.#members.values()) claims.fade()
     const { open, fill, floor, deliverable, most } = clock.belief
-    // All may do without the clock what it would allow, and make up for failures by half as much again.
+    // All together may admit the clock's rate, and compensate failures by half as much again.
     const perSecond = open ? Number.POSITIVE_INFINITY : Math.max(fill, 1.5 * floor, 1.5 * deliverable)
     const seconds = this.#periodMs / 1000
     const possible = this.#allowance.within(
@@ -344,8 +345,8 @@ export class ClockArbiter {
   }
 
   /**
-   * The flows that all are told of. One that lags far behind the clock could have more than it asks for, whatever the
-   * others charged it: that it is known is all that matters, and is said from time to time.
+   * The flows in leases. One that lags far behind the clock could have more than its demand, with any charges by
+   * others: it only matters that it is known, which is sent occasionally.
    */
   #chooseFlows({ time, meanCost }: FairClock): void {
     const near = time - NEAR_CREDIT * this.#credit * meanCost
@@ -368,7 +369,7 @@ export class ClockArbiter {
   }
 }
 
-/** The belief of which as many believe more than less. */
+/** The median state. */
 function inTheMiddle(greetings: readonly ClockGreeting[]): ClockBelief {
   const sorted = greetings
     .map(({ belief }) => belief)

@@ -1,20 +1,22 @@
 import type { After, Clock } from '../../clock.js'
 import { ClockArbiter } from './arbiter.js'
 
-/** What a process that has reported is told; nothing if there is no news. */
+/** The answer to a process's report; empty if there is no news. */
 export interface ClockAnswer {
   readonly lease?: string
-  /** For how long the lease has been waiting for somebody to fetch it. */
+  /** Time for which the lease has waited to be fetched. */
   readonly waitedMs?: number
 }
 
-/** A report is answered at the latest after so long: a lease comes when all have reported, some milliseconds later. */
+/**
+ * A report is answered after this time at the latest: a lease arrives when all have reported, some milliseconds later.
+ */
 const HANG_MS = 150
-/** Clocks that are kept at once, and for how long after the last report; a member's place is for the time of a lease. */
+/** Most clocks at once, and their time to live after the last report; a member's place lives as long as a lease. */
 const MOST_CLOCKS = 1_000
 const KEPT_MS = 60_000
 const SEAT_MS = 2_000
-/** A longer name is none of ours. */
+/** A longer name is invalid. */
 const LONGEST_NAME = 512
 
 interface Kept {
@@ -25,16 +27,17 @@ interface Kept {
 
 interface Seat {
   heardAtMs: number
-  /** Answers the report that waits. */
+  /** Answers the waiting report. */
   answer?: (answer: ClockAnswer) => void
-  /** A lease that nobody was waiting for, and when it came. */
+  /** A lease without a waiting report, and its arrival time. */
   lease?: string
   leaseAtMs: number
 }
 
 /**
- * Where processes report that share clocks: keeps the clock of each name, and answers a report as soon as there is a
- * lease for who has sent it. Nothing outlives it: who keeps the clocks next starts from what the processes know.
+ * The place where processes report that share clocks: keeps the clock of each name, and answers a report as soon as
+ * there is a lease for its sender. No state outlives it: the next keeper of the clocks starts from the processes'
+ * states.
  */
 export class ClockDesk {
   readonly #clocks = new Map<string, Kept>()
@@ -46,18 +49,18 @@ export class ClockDesk {
     this.#after = after
   }
 
-  /** Clocks that are kept. */
+  /** Number of clocks. */
   get size(): number {
     return this.#clocks.size
   }
 
-  /** A report of `member` has come. One report of a member waits at a time: an earlier one is answered with nothing. */
+  /** A report of `member` has arrived. One report of a member waits at a time: an earlier one gets an empty answer. */
   report(name: string, member: string, report: string): Promise<ClockAnswer> {
     const nowMs = this.#now()
     if (name.length > LONGEST_NAME) return Promise.resolve({})
     const clock = this.#clocks.get(name) ?? { arbiter: new ClockArbiter(), heardAtMs: nowMs, seats: new Map() }
     const leases = clock.arbiter.hear(report, nowMs)
-    // Only who reports to it makes a clock, and keeps it: a text that is no report leads to no lease.
+    // Only valid reports create a clock, and keep it: an invalid text leads to no lease.
     if (leases.size > 0) this.#keep(name, clock, nowMs)
     for (const [to, lease] of leases) if (to !== member) this.#hand(clock.seats.get(to), lease, nowMs)
     const own = leases.get(member)
@@ -69,13 +72,13 @@ export class ClockDesk {
       clock.seats.set(member, { heardAtMs: nowMs, leaseAtMs: nowMs })
       return Promise.resolve({ lease: own })
     }
-    // Whoever is no member, by what it reports, need not wait.
+    // A sender that is not a member, by its report, need not wait.
     if (seat === undefined) return Promise.resolve({})
     seat.heardAtMs = nowMs
     return this.#waitAt(seat)
   }
 
-  /** Forgets all clocks, and lets nobody wait: it is somebody else who keeps them. */
+  /** Forgets all clocks, and answers all waiting reports: another keeper has taken over. */
   clear(): void {
     for (const { seats } of this.#clocks.values()) for (const seat of seats.values()) seat.answer?.({})
     this.#clocks.clear()
@@ -89,7 +92,7 @@ export class ClockDesk {
     this.#clocks.set(name, clock)
   }
 
-  /** The clock with the fewest members goes, and of those the one that was silent for longest. */
+  /** Removes the clock with the fewest members, and of those the one without reports for longest. */
   #makeRoom(): void {
     let [least, known] = [undefined as string | undefined, undefined as Kept | undefined]
     for (const [name, kept] of this.#clocks) {

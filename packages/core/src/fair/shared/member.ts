@@ -22,60 +22,60 @@ import {
 import { SharedFairClock } from './shared-fair-clock.js'
 import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 
-/** A lease is good for so long. */
+/** Lifetime of a lease. */
 const LEASE_MS = 1500
-/** Nobody answers: how often it is tried again, and when an arbiter is taken to be silent. */
+/** Retry interval without an answer, and the time until an arbiter counts as silent. */
 const GREET_MS = 1000
 const SILENT_MS = 300
-/** Nothing is said any more when there was no trouble for so long. */
+/** Time without trouble after which reports stop. */
 const CALM_MS = 5000
-/** Periods of which it is known where the clock was at their end, and whose sums are kept until they are heard. */
+/** Periods for which the clock's state at their end is known, and whose sums are kept until they are acknowledged. */
 const MOST_MARKS = 64
 const MOST_UNHEARD = 20
 /** Flows whose charges are counted. */
 const MOST_KEPT = 1024
 const LEAST_ASKED_PER_SECOND = 0.01
-/** What others let in of a flow is foreseen for so long, and at most so many times what is let in here. */
+/** Time for which others' admissions of a flow are extrapolated, and the largest multiple of the local ones. */
 const FORESEEN_SECONDS = 0.2
 const MOST_SPREAD = 64
-/** A round trip that is known to be possible counts for ever less: clocks drift. */
+/** The weight of an earlier round trip decays: clocks drift. */
 const TRIP_GROWTH = 1.02
-/** Outcomes come up to so many slots late; of older ones only about as many slots are told apart. */
+/** Outcomes arrive up to this many slots late; for older ones only about as many slots are distinguished. */
 const EXACT_SLOTS = 8
 
 interface CountedFlow {
-  /** What it was charged since the last report, on top of `tag`, and what it asked for. */
+  /** Its charge since the last report, on top of `tag`, and its demand. */
   charge: number
   tag: number
   asked: number
   askedPerSecond: number
-  /** Charged here since the moment that the lease tells of. */
+  /** Charged here since the moment of the lease's state. */
   since: number
-  /** Requests of it in all processes for each one here, and what others may charge it until the next lease. */
+  /** Requests of it in all processes for each one here, and others' possible charges until the next lease. */
   spread: number
   elsewhere: number
-  /** What others have charged it since then, as far as can be foreseen. */
+  /** Extrapolated charges by others since then. */
   foreseen: number
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Writable<Ended>> }
 
-/** How a process shares the clock. */
+/** Sharing of the clock by a process. */
 export interface Sharing {
-  /** What the clock is about: all that give this name share it. */
+  /** Name of the clock: all processes with this name share it. */
   readonly name: string
-  /** Who keeps the clock, by a random name: another one whenever somebody else keeps it. */
+  /** The keeper of the clock, by a random name: a new keeper has a new one. */
   readonly arbiter: string
-  /** How many processes share it. */
+  /** Number of processes that share it. */
   readonly members: number
-  /** Which part of what is let in is let in by this one: 0 to 1. */
+  /** This process's part of the admissions: 0 to 1. */
   readonly part: number
-  /** How long ago the arbiter was heard of, in milliseconds. */
+  /** Time since the last message of the arbiter, in milliseconds. */
   readonly ageMs: number
 }
 
-/** The clock's name, which no other clock has: a gate may be called `orders/reports`, and `orders` have such a resource. */
+/** The clock's unique name: a gate may be called `orders/reports`, and `orders` may have such a resource. */
 function clockName({ name, resource }: { readonly name: string; readonly resource?: string }): string {
   const escaped = (part: string): string => part.replaceAll('%', '%25').replaceAll('/', '%2F')
   return resource === undefined ? escaped(name) : `${escaped(name)}/${escaped(resource)}`
@@ -85,23 +85,23 @@ function clockName({ name, resource }: { readonly name: string; readonly resourc
 interface Tags {
   /** The clock was set forward by `by`. */
   shift(by: number): void
-  /** The flow is known, and its tag is `tag` at least. */
+  /** The flow is known, with a tag of at least `tag`. */
   raise(flow: string, tag: number): void
 }
 
 /**
- * A process's part in a clock that several share. While nothing is short it says nothing. From the first alarm on it
- * reports to the arbiter, once per period, the sums of what happened, and the charges of the flows that were charged
- * most. Its own clock then follows the arbiter's: it decides at once by what it was told last, by what it has let in
- * since, and by its part of what the resource fills up by. It does not measure, and does not look.
+ * A process's part in a clock that several share. While nothing is short it sends nothing. From the first alarm on it
+ * reports to the arbiter, once per period, the sums of events, and the charges of the most charged flows. Its own clock
+ * then follows the arbiter's: it decides synchronously by its last lease, by its admissions since, and by its part of
+ * the resource's rate. It does not measure, and does not look.
  *
- * What comes back holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of what was
- * believed of the whole. Times are the arbiter's: how far its clock is ahead is estimated with every answer, as in NTP.
+ * A lease holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of the total
+ * state. Times are the arbiter's: the lead of its clock is estimated with every answer, as in NTP.
  *
- * All happens at the next request, or when the link's timer rings at the end of a period.
+ * All happens at the next request, or when the link's timer fires at the end of a period.
  */
 export class SharedClock {
-  /** True while it counts what happens. */
+  /** True while it counts events. */
   isActive = false
   /** The process's own clock. */
   readonly clock: SharedFairClock
@@ -119,7 +119,7 @@ export class SharedClock {
   #greetedAtMs = Number.NEGATIVE_INFINITY
   #troubledAtMs = 0
   #periodMs = 0
-  /** How far the arbiter's clock is ahead, by the quickest answer. */
+  /** Lead of the arbiter's clock, by the quickest answer. */
   #aheadMs = 0
   #tripMs = Number.POSITIVE_INFINITY
   #period = 0
@@ -128,7 +128,7 @@ export class SharedClock {
   #marks: { period: number; time: number; left: number; owed: number }[] = []
   #unheard: PeriodSums[] = []
 
-  /** `origin`: the time of day at 0, in seconds. `time` is what `FairTracker` reads, in milliseconds. */
+  /** `origin`: the time of day at 0, in seconds. `time` is the clock of `FairTracker`, in milliseconds. */
   constructor(
     { credit, probe }: { credit: number; probe: number },
     shared: { readonly name: string; readonly resource?: string; readonly link: ClockLink },
@@ -145,14 +145,14 @@ export class SharedClock {
     this.#sendText = shared.link.join(this.#name, (lease, waitedMs = 0) => this.#hear(unpackLease(lease), waitedMs))
   }
 
-  /** `undefined` while the process is on its own. */
+  /** `undefined` while the process is independent. */
   sharing(nowMs: number): Sharing | undefined {
     if (this.#lease === undefined) return undefined
     const { arbiter, members, part } = this.#lease
     return { name: this.#name, arbiter, members, part, ageMs: Math.max(0, nowMs - this.#leaseHeardAtMs) }
   }
 
-  /** It is `nowMs`: reports if a period has ended. To be called before the clock is told of the time. */
+  /** It is `nowMs`: reports if a period has ended. To be called before the clock advances. */
   advance(nowMs: number): void {
     const isTroubled = this.clock.isTroubled
     if (!this.isActive) {
@@ -167,7 +167,7 @@ export class SharedClock {
     else if (silentMs > SILENT_MS && nowMs - this.#greetedAtMs > SILENT_MS) this.#greet(nowMs)
   }
 
-  /** What others are taken to have charged a flow since the last lease, in units of the clock's time. */
+  /** Extrapolated charges of a flow by others since the last lease, in units of the clock's time. */
   foreseen(flow: string): number {
     return this.#flows.get(flow)?.foreseen ?? 0
   }
@@ -199,7 +199,7 @@ export class SharedClock {
     flow.foreseen = Math.min(flow.since * (flow.spread - 1), flow.elsewhere / weight)
   }
 
-  /** A request that was let in at `at` seconds ended. */
+  /** A request that was admitted at `at` seconds ended. */
   ended(outcome: Outcome, at: number, cost: number, expected: number): void {
     const { ended, slot } = this.#sums
     const age = slot - this.#slotAt(at * 1000)
@@ -214,7 +214,7 @@ export class SharedClock {
     row.expected += expected
   }
 
-  /** A request cost so much more than it was charged, or less. */
+  /** A request cost this much more than its charge, or less. */
   settled(cost: number): void {
     this.#sums.settled += cost
   }
@@ -251,21 +251,21 @@ export class SharedClock {
     while (!this.#send({ member: this.#id, sentAtMs: nowMs, periods: this.#unheard })) this.#unheard.shift()
   }
 
-  /** False for what is too long, which a report without any period never is. */
+  /** False for a report that is too long, which one without any period never is. */
   #send(report: ClockReport): boolean {
     const packed = packReport(report)
     if (packed.length > MOST_LENGTH) return false
     try {
       onRejection(this.#sendText(packed, report.member), () => {})
     } catch {
-      // A link that fails is one that loses reports: no request is to blame for that, and what is lost is sent again.
+      // A link that fails is one that loses reports: no request is to blame for that, and lost reports are sent again.
     }
     return true
   }
 
   /**
-   * Of the flows charged since they were last reported, those charged most: the others' turn comes as they add up. Of
-   * those that lag far behind the clock, which could have more than they ask for, a few do.
+   * The most charged of the flows charged since their last report: the others' turn comes as their charges add up. Of
+   * flows that lag far behind the clock, which could have more than their demand, a few are included.
    */
   #mostCharged(): FlowCharge[] {
     const { time, meanCost } = this.clock
@@ -298,7 +298,7 @@ export class SharedClock {
     this.advance(nowMs)
     this.clock.advance(nowMs / 1000)
     if (lease.arbiter !== this.#arbiter) {
-      // Somebody else than it has reported to: heard only if it has just asked.
+      // Another arbiter than the one that it has reported to: accepted only if it has just asked.
       if (nowMs - this.#greetedAtMs <= GREET_MS) this.#begin(lease, nowMs, waitedMs)
       return
     }
@@ -309,7 +309,7 @@ export class SharedClock {
     if (this.#lease === undefined || lease.period > this.#lease.period) this.#follow(lease)
   }
 
-  /** An arbiter has answered: from now on it is told what happens. */
+  /** An arbiter has answered: from now on it receives reports. */
   #begin(lease: ClockLease, nowMs: number, waitedMs: number): void {
     this.#arbiter = lease.arbiter
     this.#periodMs = lease.periodMs
@@ -327,7 +327,7 @@ export class SharedClock {
     this.#ring()
   }
 
-  /** When the period ends, however few requests come. */
+  /** The end of the period, with any number of requests. */
   #ring(): void {
     if (!this.isActive) return
     const nowMs = this.#time()
@@ -389,7 +389,7 @@ export class SharedClock {
     }
   }
 
-  /** On its own again. */
+  /** Becomes independent again. */
   #leave(): void {
     this.clock.lead(1 / (this.#lease?.members ?? 1))
     this.isActive = false

@@ -1,6 +1,6 @@
 import type { ClockLink } from './report.js'
 
-// In place of `processes.ts` where there are no processes of Node's: an edge bundle has nothing of them.
+// Replaces `processes.ts` where Node's processes do not exist: an edge bundle contains nothing of them.
 
 export const canShare = false
 
@@ -13,5 +13,5 @@ export function takeDefaultName(): boolean {
   return false
 }
 
-/** Never made: an option that asks for it is an error. */
+/** Never created: an option that requests it is an error. */
 export class SharedClock {}

@@ -9,7 +9,7 @@ export const canShare = true
 
 const TAG = 'fairlead.clock'
 
-/** What goes over the processes' own channels, among whatever else does: plain JSON. */
+/** A message on the processes' own channels, among others: plain JSON. */
 interface Message {
   readonly tag: typeof TAG
   readonly name: string
@@ -18,19 +18,22 @@ interface Message {
   readonly lease?: string
 }
 
-/** One of Node's own modules, where there are such: nothing is imported that other runtimes lack. */
+/** One of Node's own modules, if available: nothing is imported that other runtimes lack. */
 const builtin: NodeJS.Process['getBuiltinModule'] | undefined = globalThis.process?.getBuiltinModule
 
 let isNameTaken = false
 
-/** True once: a process that guards several resources has to say which of them is meant. */
+/** True once: a process that guards several resources has to name them. */
 export function takeDefaultName(): boolean {
   const isFree = !isNameTaken
   isNameTaken = true
   return isFree
 }
 
-/** The way to the primary process or main thread, if this one has a primary: in a worker of `node:cluster`, or a thread. */
+/**
+ * The link to the primary process or main thread, if this one has a primary: in a worker of `node:cluster`, or a
+ * thread.
+ */
 export function processLink(): ClockLink | undefined {
   if (builtin?.('node:worker_threads')?.isMainThread === false) return linkBy(channelToMain)
   const isForked = typeof globalThis.process?.send === 'function'
@@ -43,7 +46,7 @@ type Channel = (message: Message) => void
 const hears = new Map<string, (lease: string) => void>()
 let channel: Channel | undefined
 
-/** Nothing is opened before there is something to say. */
+/** Opens the channel only for the first report. */
 function linkBy(open: () => Channel): ClockLink {
   return {
     after: systemAfter,
@@ -62,7 +65,7 @@ function hearLease(message: unknown): void {
 function channelToPrimary(): Channel {
   process.on('message', hearLease)
   return (message) => {
-    // Who loses its primary while it sends is on its own, which is nobody's error.
+    // A process that loses its primary while it sends becomes independent, which is no error.
     if (process.connected) process.send?.(message, undefined, undefined, () => {})
   }
 }
@@ -74,11 +77,11 @@ function channelToMain(): Channel {
   return (message) => port.postMessage(message)
 }
 
-/** Clocks that one primary keeps: names come from other processes. */
+/** Most clocks of one primary: names come from other processes. */
 const MOST_NAMES = 100
 const arbiters = new Map<string, ClockArbiter>()
 
-/** In the primary: a report has come, and `tell` is the way to its sender. */
+/** In the primary: a report has arrived, and `tell` is the channel to its sender. */
 function hearReport({ name, member, report }: Message, tell: Channel): void {
   if (typeof report !== 'string') return
   let arbiter = arbiters.get(name)
@@ -132,7 +135,7 @@ function isOurs(message: unknown): message is Message {
   )
 }
 
-// Whoever starts processes or threads keeps their clocks, without being asked: Node says when it starts one.
+// A process that starts processes or threads keeps their clocks automatically: Node reports when it starts one.
 const diagnostics = builtin?.('node:diagnostics_channel')
 diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: Child }).process))
 diagnostics?.subscribe?.('worker_threads', serveThreads)

@@ -16,7 +16,7 @@ const belief = new SharedFairClock(10, 0.1, 0).belief
 
 const CALLS = 'advance note arrives letIn refuse shadow strain succeeded failed ignored'.split(' ') as 'letIn'[]
 
-/** What one `hear` at most asks of the clock, and reads, while so many processes say this of each slot. */
+/** Most calls of the clock, and reads, by one `hear`, while this number of processes reports this for each slot. */
 function work(members: number, slotsEach: number, said: (slot: number) => Omit<SlotSums, 'slot'>) {
   const arbiter = new ClockArbiter(PERIOD_MS)
   const nowMs = 1_000_000

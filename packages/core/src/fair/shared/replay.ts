@@ -2,19 +2,19 @@ import type { Admission } from '../clock/belief.js'
 import type { FairClock } from '../clock/fair-clock.js'
 import type { Amount, SlotSums } from './report.js'
 
-/** Outcomes of what was let in longer ago tell the clock nothing but their number. */
+/** For outcomes of older admissions, only their number is passed to the clock. */
 const REMEMBERED_SLOTS = 1000
 /**
- * Calls of the clock for one slot, at most. Some 12 000 requests a second, in all processes, are played one by one; of
- * more, as many as this stand for all. So nobody's numbers can keep the arbiter busy.
+ * Most calls of the clock for one slot. Some 12 000 requests a second, in all processes, are replayed one by one; above
+ * that, a sample of this size represents all. So no reported number can keep the arbiter busy.
  */
 const MOST_PLAYED = 1024
 
 type Summed = 'known' | 'ahead' | 'strained' | 'settled'
 
 /**
- * Plays the sums of all processes into their clock, a slot at a time, as if the requests had come to one process. Within
- * a slot, requests and outcomes are taken to be spread evenly.
+ * Replays the sums of all processes into their clock, a slot at a time, as if the requests had arrived at one process.
+ * Within a slot, requests and outcomes are assumed to be evenly spread.
  */
 export class Replay {
   readonly #slotSeconds: number
@@ -33,11 +33,11 @@ export class Replay {
     const sum = (of: Summed): number => all.reduce((sum, each) => sum + each[of], 0)
     const rows = all.flatMap(({ ended }) => ended)
     const outcomes = total(rows.flatMap(({ success, failure, ignored }) => [success, failure, ignored]))
-    // What is let in is noted, too.
+    // Admissions are also recorded.
     const calls = sum('known') + sum('strained') + 2 * letIn[0] + refused[0] + outcomes[0]
     const each = Math.max(1, calls / MOST_PLAYED)
     let rest = 0.5
-    /** How many calls stand for so many requests, `each` of them: what one leaves over the next one has. */
+    /** Number of calls that represent these requests, `each` of them: a remainder is carried over. */
     const played = (requests: number): number => {
       rest += requests / each
       const whole = Math.floor(rest)

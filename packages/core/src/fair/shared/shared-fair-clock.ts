@@ -3,31 +3,34 @@ import { LATELY_REQUESTS } from '../clock/evidence.js'
 import { FairClock } from '../clock/fair-clock.js'
 
 /**
- * A fair clock that can go on from what another believes, and be followed. A process's own follows the arbiter's, and
+ * A fair clock that can continue from another's state, and be followed. A process's own follows the arbiter's, and
  * measures again when that falls silent; the arbiter's gives way to processes that have fallen silent.
  */
 export class SharedFairClock extends FairClock {
   #followedAt = 0
 
-  /** Goes on from what another believes. */
+  /** Continues from another's state. */
   start(belief: ClockBelief): void {
     this.follow({ ...belief, looking: false }, belief, 1)
     this.following = false
     this.requests = LATELY_REQUESTS
   }
 
-  /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */
+  /**
+   * A process with this part may have gone, or continue unheard: it gets a concession, if soon about as much more
+   * fails.
+   */
   doubt(part: number): void {
     this.alone = false
     this.delivery.doubt(part, this.now)
   }
 
-  /** Where it is now. */
+  /** Its present state. */
   get mark(): ClockMark {
     return { time: this.time, left: this.reserve.left, owed: this.reserve.owed }
   }
 
-  /** What others need to go on from here. */
+  /** The state from which others can continue. */
   get belief(): ClockBelief {
     const { time, rate, meanCost, usual, deliverable } = this
     const { left, owed, fill, floor, target: reserve, most } = this.reserve
@@ -37,8 +40,8 @@ export class SharedFairClock extends FairClock {
   }
 
   /**
-   * From now on this clock follows one that measures for all processes: it believed this at the moment when this one
-   * was at `mark`. This `part` of what is let in is let in here: it counts on as much of what there is.
+   * From now on this clock follows one that measures for all processes: it had this state when this one was at `mark`.
+   * This `part` of the admissions is made here: it counts on the same part of the capacity.
    */
   follow(belief: ClockBelief, mark: ClockMark, part: number): void {
     this.virtual.time += belief.time - mark.time
@@ -56,14 +59,14 @@ export class SharedFairClock extends FairClock {
     this.#followedAt = this.now
   }
 
-  /** Tags are told from another beginning, `by` later: so is the one that new flows share. */
+  /** Moves the origin of tags, `by` later, including the one that new flows share. */
   shift(by: number): void {
     this.virtual.shift(by)
   }
 
   /**
-   * From now on this clock measures for itself again: the part of the resource that it had, and `least` at least. What it
-   * had lately says little of what it will be asked for: with next to nothing it would refuse all for half a minute.
+   * From now on this clock measures by itself again: its part of the resource, but at least `least`. Its recent part is
+   * no estimate of its future demand: with a part near zero it would refuse everything for half a minute.
    */
   lead(least: number): void {
     if (!this.following) return
@@ -73,8 +76,9 @@ export class SharedFairClock extends FairClock {
     this.following = false
     this.part = 1
     this.delivery.keep(part)
-    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here. Where nothing is
-    // short the rate follows by itself, and would be less with every lease that ends.
+    // A rate that is too low is soon corrected, one that is too high is not: as if a part of each flow's requests
+    // arrived here. If nothing is short the rate follows by itself, and would otherwise fall with every lease that
+    // ends.
     if (!this.open) this.virtual.rate *= part
     this.reserve.empty()
     this.alone = false
@@ -85,7 +89,10 @@ export class SharedFairClock extends FairClock {
     this.unrefused = this.full = 0
   }
 
-  /** A process that has fallen silent may go on unheard: it is given way to, if about as much more fails as that costs. */
+  /**
+   * A process that has fallen silent may continue unheard: it gets a concession, if the additional failures match its
+   * cost.
+   */
   override failed(cost: number, admission: Admission, expected = 0): void {
     super.failed(cost, admission, expected)
     if (this.open || this.following || this.looks.looking || !this.delivery.isDoubted) return

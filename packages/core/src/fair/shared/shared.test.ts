@@ -23,7 +23,7 @@ const noisy = (settings: Partial<FleetSettings> = {}) => new Fleet({ ...NOISY, .
 /** When the shortage is proven, and the rate found. */
 const SETTLED = 15
 
-/** Means over a few seeds, from second `from` to `to`: one run differs from the next by as much as the bounds allow. */
+/** Means over a few seeds, from second `from` to `to`: runs differ by as much as the bounds allow. */
 const means = (settings: Partial<FleetSettings>, from = SETTLED, to = 60) => {
   const fleets = [1, 2, 3].map((seed) => noisy({ ...settings, seed }))
   const mean = (of: (fleet: Fleet) => number): number =>
@@ -174,7 +174,7 @@ describe('when something fails', () => {
       seconds: 40,
       each(second, fleet) {
         if (second === 28) fleet.replaceArbiter()
-        // Somebody new, once a second: the time until which new flows have had their share is told with that of all.
+        // A new flow, once a second: the time until which new flows have had their share moves with that of all.
         if (second >= SETTLED) known.push(fleet.processes[second % 4]!.tracker.register(`stranger-${second}`))
       },
     })
@@ -241,7 +241,7 @@ describe('when something fails', () => {
       routing: 'skewed',
       seconds: 900,
       each(second, { processes, settings }) {
-        // Trouble for some seconds, each minute: the processes share, and part again.
+        // Trouble for some seconds, each minute: the processes share, and separate again.
         settings.capacity = second % 60 < 10 ? 0.1 : 10
         if (second > 600) rates.push(...processes.map(({ tracker }) => tracker.snapshot().fairRatePerSecond))
       },

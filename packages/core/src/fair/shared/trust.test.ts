@@ -15,7 +15,7 @@ const NOISY: FleetSettings = {
   seconds: 60,
 }
 
-/** What the last process says instead of the truth. */
+/** A modification of the last process's report. */
 type Lie = (report: ClockReport) => ClockReport
 const periods =
   (of: (sums: PeriodSums) => PeriodSums): Lie =>
@@ -97,7 +97,7 @@ const LIES: Record<string, Lie> = {
 }
 
 describe('a process that says what is not so', () => {
-  /** Means of three runs: one differs from the next by more than some lies do harm. */
+  /** Means of three runs: runs differ by more than the harm of some lies. */
   const run = (settings: Partial<FleetSettings> = {}) => {
     const fleets = [1, 2, 3].map((seed) => new Fleet({ ...NOISY, seed, ...settings }).run())
     const mean = (of: (fleet: Fleet) => number): number =>
@@ -143,7 +143,7 @@ describe('outcomes, settlements and flows that a process tells of', () => {
 })
 
 describe('what most processes see', () => {
-  /** A process of whose requests this share fails. */
+  /** A process with this share of failures. */
   const failing = (share: number): Claims => {
     const claims = new Claims()
     const [failed, served] = [Math.round(1_000 * share), Math.round(1_000 * (1 - share))]

@@ -1,52 +1,56 @@
 import type { Amount, Ended, FlowCharge, PeriodSums, SlotSums } from './report.js'
 
-// What an arbiter believes of what processes say: each may be broken. Nothing here is about their messages' form.
+// The arbiter's trust in reports: each process may be broken. The form of messages is checked elsewhere.
 
-/** Processes that share one clock, at most. */
+/** Most processes that share one clock. */
 export const MOST_MEMBERS = 1000
-/** What all claim to have let in, beside what they may: more is cut. */
+/** Bound of the total claimed admissions, as a multiple of the allowance: more is cut. */
 const MOST_CLAIMED = 2
-/** A flow asks for at most so many times what its process let in, as far as others are told. */
+/** Bound of a flow's demand in leases, as a multiple of its process's admissions. */
 const MOST_ASKED = 16
-/** A cost of 1 counts as much for its flow at most, where there are too few processes to know their flows' weights. */
+/** Bound of a flow's charge per cost, if there are too few processes to know their flows' weights. */
 const MOST_CHARGE = 10
-/** Whether processes see the same resource is asked from so many on, and so many outcomes of each. */
+/**
+ * Whether processes see the same resource is tested from this number of them on, and this number of outcomes of each.
+ */
 const LEAST_MEMBERS = 3
 const LEAST_OUTCOMES = 20
-/** A share of failures that differs by more than this, and by so many standard errors, is of something else. */
+/**
+ * A share of failures that differs by more than this, and by this many standard errors, belongs to another resource.
+ */
 const MOST_DIFFERENCE = 0.3
 const SURE = 3
-/** So is a mean cost that differs by this factor. */
+/** As does a mean cost that differs by this factor. */
 const MOST_COSTLIER = 30
-/** Outcomes that a process may tell of beyond what it told to have let in. */
+/** Outcomes that a process may report beyond its reported admissions. */
 const BEFORE = 200
-/** Periods for which that has to go on, and those over which outcomes are summed up. */
+/** Periods for which that has to continue, and those over which outcomes are summed. */
 const STRANGE_PERIODS = 20
 const OUTCOME_PERIODS = 50
 
-/** What most processes see. */
+/** The observations of most processes. */
 export interface Consensus {
   readonly failureShare: number
   readonly meanCost: number
-  /** What flows were charged, for each cost that was let in. */
+  /** Charges of flows, per admitted cost. */
   readonly chargePerCost: number
 }
 
-/** What a process has claimed of late: fading sums. */
+/** Recent claims of a process: decaying sums. */
 export class Claims {
   #successes = 0
   #failures = 0
   #requests = 0
   #cost = 0
   #strange = 0
-  /** Requests let in that have not ended: some were before the process came. */
+  /** Admitted requests without an outcome: some were admitted before the process reported. */
   #pending = BEFORE
   #pendingCost = 0
-  /** What its flows may yet be charged. */
+  /** Possible further charges of its flows. */
   #chargeable = 0
   #charged = 0
 
-  /** The same with no more of anything than goes with what came in, and no more outcomes than there can be. */
+  /** The same report, limited to amounts that match its arrivals, and to possible outcomes. */
   possible(sums: PeriodSums): PeriodSums {
     const slots = sums.slots.map((slot): SlotSums => {
       const [letIn] = slot.letIn
@@ -58,7 +62,7 @@ export class Claims {
         this.#pending -= requests
         return true
       })
-      // What was settled is of requests that have ended, or that are given back.
+      // Settled amounts belong to requests that have ended, or that are refunded.
       const endedCost = costOf(ended)
       const settled = Math.max(-this.#pendingCost, Math.min(endedCost, slot.settled))
       this.#pendingCost = Math.max(0, this.#pendingCost + slot.letIn[1] + settled - endedCost)
@@ -85,7 +89,7 @@ export class Claims {
     }
   }
 
-  /** True if for some time now the process cannot have told of the same resource as the others. */
+  /** True if for some time now the process cannot have reported the same resource as the others. */
   isStrange(others: Consensus): boolean {
     const { failureShare, meanCost } = this
     const error = Math.sqrt(0.25 / Math.max(1, this.#outcomes))
@@ -97,8 +101,8 @@ export class Claims {
   }
 
   /**
-   * What it says of its flows: no more than goes with what it has let in, if those are as dear to their flows as to those
-   * of the others. A flow that is ahead of the clock is not charged.
+   * Its reported flows, limited to amounts that match its admissions, if those cost their flows as much as in other
+   * processes. A flow that is ahead of the clock is not charged.
    */
   flows({ slots, flows }: PeriodSums, others: Consensus | undefined): readonly FlowCharge[] {
     const letIn = slots.reduce((sum, slot) => sum + slot.letIn[1] + Math.max(0, slot.settled), 0)
@@ -148,7 +152,7 @@ export class Claims {
   }
 }
 
-/** Of those that tell enough, the ones in the middle; `undefined` where there are too few to know who is wrong. */
+/** The medians of the processes with enough outcomes; `undefined` if there are too few to decide which is wrong. */
 export function consensus(all: Iterable<Claims>): Consensus | undefined {
   const telling = [...all].filter((each) => each.isTelling)
   if (telling.length < LEAST_MEMBERS) return undefined
@@ -164,14 +168,14 @@ export function median(values: readonly number[]): number {
   return values.toSorted((x, y) => x - y)[Math.floor((values.length - 1) / 2)] ?? 0
 }
 
-/** What processes may let in together, in cost: filled by time, and used up by what they say. */
+/** Cost that processes may admit together: filled over time, and consumed by their reports. */
 export class Allowance {
   #left = 0
 
   /**
-   * The sums of all in one period, which together may have let in `perSecond`, and `burst` at once. Who claims less than
-   * others is believed first: only those who claim most are cut, to the same level. So nobody takes more than their
-   * share by words.
+   * The sums of all in one period, which together may have admitted `perSecond`, and `burst` at once. Smaller claims
+   * are trusted first: only the largest are cut, to the same level. So no process gets more than its share by false
+   * reports.
    */
   within(all: readonly PeriodSums[], perSecond: number, burst: number, seconds: number): readonly PeriodSums[] {
     this.#left = MOST_CLAIMED * Math.min(this.#left / MOST_CLAIMED + perSecond * seconds, perSecond * seconds + burst)
@@ -186,12 +190,12 @@ export class Allowance {
   }
 }
 
-/** What a process says that it took of the resource, or gave back. */
+/** A process's claim of the resource, or its refund. */
 function claimOf({ slots }: PeriodSums): number {
   return Math.abs(slots.reduce((sum, { letIn, settled }) => sum + letIn[1] + settled, 0))
 }
 
-/** The level at which claims are cut, so that all together are no more than `limit`: max-min. */
+/** The level at which claims are cut, so that their sum is at most `limit`: max-min. */
 function levelOf(claims: readonly number[], limit: number): number {
   let left = limit
   const sorted = claims.toSorted((x, y) => x - y)

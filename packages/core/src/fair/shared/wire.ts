@@ -13,19 +13,19 @@ import {
   type SlotSums,
 } from './report.js'
 
-// Reports and leases as text: lists of JSON, without names, of numbers with no more digits than tell anything. They come
-// from other processes, so nothing of them is believed that was not looked at.
+// Reports and leases as text: lists of JSON, without names, of numbers with only significant digits. They come from
+// other processes, so every value is checked.
 
-/** A longer text is nothing that was packed here. */
+/** A longer text was not packed here. */
 export const MOST_LENGTH: number = 65_536
 const MOST_PERIODS = 100
 const MOST_ENDED = 2_000
-/** A flow with a longer name is not told of: it is charged by each process for itself. */
+/** A flow with a longer name is not reported: each process charges it by itself. */
 export const LONGEST_NAME: number = 256
-/** More than any process lets in, or hears the end of, in one slot: what a report costs the arbiter is bounded. */
+/** More than any process admits, or completes, in one slot: bounds the arbiter's cost of a report. */
 const MOST_REQUESTS = 20_000
 const MOST_COST = 1e15
-/** Changes whenever the lists do: processes of two versions are on their own. */
+/** Changes with every change of the lists: processes with different versions are independent. */
 const VERSION = 4
 
 export function packReport({ member, sentAtMs, greeting, periods }: ClockReport): string {
@@ -39,7 +39,7 @@ export function packReport({ member, sentAtMs, greeting, periods }: ClockReport)
     periods.map(({ period, slots, flows }) => [
       period,
       slots.map((slot, at) => packSlot(slot, period * SLOTS + at)),
-      // Mostly a flow asks for no more than it is charged.
+      // Usually a flow's demand equals its charge.
       flows.map(([flow, lead, charge, asked]) => {
         const numbers = [lead, charge, asked].map(short)
         return [flow, ...(numbers[1] === numbers[2] ? numbers.slice(0, 2) : numbers)]
@@ -48,7 +48,7 @@ export function packReport({ member, sentAtMs, greeting, periods }: ClockReport)
   ])
 }
 
-/** `undefined` for anything that is no report. */
+/** `undefined` for anything that is not a report. */
 export function unpackReport(value: unknown): ClockReport | undefined {
   return unlessMalformed(() => {
     const [version, member, sentAtMs, greeting, periods] = list(parse(value), 5)
@@ -62,7 +62,7 @@ export function unpackReport(value: unknown): ClockReport | undefined {
   })
 }
 
-/** A lease is two lines: what is for one process alone, and what all are told. */
+/** A lease is two lines: the process's own part, and the part for all. */
 export function packLease(lease: ClockLease): string {
   return `${packOwnLease(lease)}\n${packSharedLease(lease)}`
 }
@@ -80,7 +80,7 @@ export function packSharedLease(
   return JSON.stringify([arbiter, periodMs, period, members, packBelief(belief), tags])
 }
 
-/** `undefined` for anything that is no lease. */
+/** `undefined` for anything that is not a lease. */
 export function unpackLease(value: unknown): ClockLease | undefined {
   return unlessMalformed(() => {
     const lines = typeof value === 'string' ? value.split('\n') : []
@@ -144,7 +144,7 @@ function unpackGreeting(value: unknown): ClockGreeting {
   }
 }
 
-/** `usual`: the slot that it is if none of the period is left out. */
+/** `usual`: its slot number if no slot of the period is left out. */
 function packSlot(
   { slot, letIn, refused, known, ahead, strained, settled, ended }: SlotSums,
   usual: number,
@@ -159,7 +159,7 @@ function packSlot(
   )
   // A row begins with a number, so one alone needs no list around it.
   const isAlone = rows.length === 1 && rows[0]!.length > 0
-  // Mostly all flows are known, and those that are ahead are refused: then the last numbers are none.
+  // Usually all flows are known, and those that are ahead are refused: then the last numbers are omitted.
   const asked = letIn[0] + refused[0]
   const rest = [asked - known, refused[0] - ahead, strained, short(settled), slot - usual]
   return withoutZeros([packAmount(letIn), packAmount(refused), isAlone ? rows[0] : rows, ...rest])
