@@ -91,7 +91,6 @@ if now ~= win then
     local wanted = strataOf(redis.call('HGET', key, 'wanting'))
     if wanted[1] then
       leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
-      for i = 1, #wanted do mostAhead = max(mostAhead, wanted[i][5] / wanted[i][3]) end
     end
     local names = {}
     local fields = redis.call('HKEYS', key)

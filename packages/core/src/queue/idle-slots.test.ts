@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { fixed } from '../capacity/index.js'
+import { settled } from '../testing/settled.js'
 import { queueOf } from './fixtures/queue-of.js'
 
 /**
@@ -52,5 +54,14 @@ describe('requests that started before anything waited', () => {
     await end('a2')
     // a has two of the three that its band has left.
     expect(started.slice(5)).toEqual(['b1'])
+  })
+
+  it('do not keep a slot from another flow that becomes free in a way that the queue does not see', async () => {
+    const concurrency = fixed(1)
+    const { ask, started } = queueOf({ concurrency, perFlowConcurrency: 1 })
+    for (const name of ['a1', 'a2', 'b1']) ask(name)
+    concurrency.resize(2)
+    await settled()
+    expect(started).toEqual(['a1', 'b1'])
   })
 })

@@ -226,8 +226,9 @@ export class RequestQueue implements Stage {
   #startAtOnce(request: QueuedRequest, nowMs: number): boolean {
     if (!this.#list.mayStart(request)) return false
     if (!this.#list.mayRun(request)) {
-      // The capacity was not asked, so it will not notify.
+      // The capacity was not asked: it would not notify when a slot is free for another flow.
       this.#capped = true
+      this.#supply.listen(nowMs)
       return false
     }
     if (!this.#supply.tryTake(request, nowMs)) return false

@@ -139,8 +139,7 @@ export function newStandings(): Standings {
  * All of them together are known as {@link Strata}: no step iterates over tenants that its call does not name.
  *
  * A tenant's grants also count in the next window: if others wanted more, and got less per weight, it comes after them
- * until they have caught up, by a window's guarantee at most, or by the amount that is needed to grant the largest
- * refused cost. It carries that amount as if it had used it.
+ * until they have caught up, by a window's guarantee at most. It carries that amount as if it had used it.
  *
  * O(members of the tenant) a report.
  */
@@ -294,7 +293,8 @@ export class Tenants {
     const [last] = wanting
     if (!isNext || last === undefined) return
     this.#standings.least = last.used / last.weight
-    this.#standings.most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
+    // With more, a waiting tenant whose cost per weight is large would let a newcomer displace all others for windows.
+    this.#standings.most = level
   }
 
   #newTenant(name: string, weight: number): Tenant {

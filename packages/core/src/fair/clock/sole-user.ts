@@ -23,6 +23,7 @@ export class SoleUser {
   #left = 0
   #at = 0
   #isSole = false
+  #count = 0
   /** Successes and failures, while the bucket was not empty and while it was. */
   readonly #outcomes = new Float64Array(4)
 
@@ -37,26 +38,22 @@ export class SoleUser {
   }
 
   report(wasEmpty: boolean, failed: boolean): void {
-    const outcomes = this.#outcomes
-    outcomes[(wasEmpty ? 2 : 0) + (failed ? 1 : 0)]!++
-    if (this.#count > MOST_OUTCOMES) for (let i = 0; i < outcomes.length; i++) outcomes[i]! /= 2
+    this.#outcomes[(wasEmpty ? 2 : 0) + (failed ? 1 : 0)]!++
+    if (++this.#count <= MOST_OUTCOMES) return
+    this.#count /= 2
+    for (let i = 0; i < 4; i++) this.#outcomes[i]! /= 2
   }
 
   /** True from the moment that this is certain until the opposite is. */
   get isSole(): boolean {
-    const error = SURE / Math.sqrt(this.#count)
-    if (this.#phi - error > SOLE) this.#isSole = true
-    else if (this.#phi + error < SOLE) this.#isSole = false
+    const beyond = this.#phi - SOLE
+    if (Math.abs(beyond) > SURE / Math.sqrt(this.#count)) this.#isSole = beyond > 0
     return this.#isSole
   }
 
   get #phi(): number {
     const [served, failed, servedEmpty, failedEmpty] = this.#outcomes as unknown as [number, number, number, number]
     const margins = (served + failed) * (servedEmpty + failedEmpty) * (served + servedEmpty) * (failed + failedEmpty)
-    return margins > 0 ? (served * failedEmpty - failed * servedEmpty) / Math.sqrt(margins) : 0
-  }
-
-  get #count(): number {
-    return this.#outcomes[0]! + this.#outcomes[1]! + this.#outcomes[2]! + this.#outcomes[3]!
+    return (served * failedEmpty - failed * servedEmpty) / Math.sqrt(margins || 1)
   }
 }
