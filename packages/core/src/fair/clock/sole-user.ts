@@ -25,7 +25,7 @@ export class SoleUser {
   #isSole = false
   #count = 0
   /** Successes and failures, while the bucket was not empty and while it was. */
-  readonly #outcomes = new Float64Array(4)
+  readonly #outcomes: [number, number, number, number] = [0, 0, 0, 0]
 
   /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */
   admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
@@ -52,7 +52,7 @@ export class SoleUser {
   }
 
   get #phi(): number {
-    const [served, failed, servedEmpty, failedEmpty] = this.#outcomes as unknown as [number, number, number, number]
+    const [served, failed, servedEmpty, failedEmpty] = this.#outcomes
     const margins = (served + failed) * (servedEmpty + failedEmpty) * (served + servedEmpty) * (failed + failedEmpty)
     return (served * failedEmpty - failed * servedEmpty) / Math.sqrt(margins || 1)
   }
