@@ -176,9 +176,7 @@ export class RequestQueue implements Stage {
     this.#resume(nowMs)
   }
 
-  /**
-   * Refuses waiting and new requests, with reason `closed`. Running ones may still finish. A second call does nothing.
-   */
+  /** Refuses waiting and new requests, with reason `closed`. Running ones may finish. A second call does nothing. */
   close(): void {
     if (this.#list.closed) return
     this.#list.close(this.#clock())
@@ -403,10 +401,7 @@ export class RequestQueue implements Stage {
     return false
   }
 
-  /**
-   * The waiting requests are held back by shares of the capacity, which was not asked, and will not notify when it has
-   * more.
-   */
+  /** Shares hold back the waiting requests: the capacity was not asked, and will not notify when it has more. */
   #mayTellNothing(nowMs: number): void {
     this.#capped = this.#list.size > 0
     if (this.#capped) this.#supply.listen(nowMs)
@@ -420,10 +415,7 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /**
-   * Starts a waiting request, if possible. Also true if a request arrived or left meanwhile: then it may be another's
-   * turn.
-   */
+  /** Starts a waiting request, if possible. Also true if a request came or left meanwhile: the turn may have changed. */
   #startWaiting(request: QueuedRequest, nowMs: number): boolean {
     const { changes } = this.#list
     const taken = this.#supply.take(request, nowMs)

@@ -135,10 +135,7 @@ export class PoolAccount {
     return this.#win
   }
 
-  /**
-   * Credit of the window, spent or not, less returned credit; while the window may not have begun, the spendable
-   * amount.
-   */
+  /** Credit of the window, less returned credit; while the window may not have begun, the spendable amount. */
   get granted(): number {
     return this.#isOpening ? Math.min(this.#granted, this.#spare) : this.#granted
   }
@@ -244,10 +241,7 @@ export class PoolAccount {
     return this.#refusals.of(request, nowMs)
   }
 
-  /**
-   * Continues with the next window and the credit drawn ahead, once this window, with the remainder `spare`, may have
-   * ended.
-   */
+  /** Continues with the credit drawn ahead once this window, with the remainder `spare`, may have ended. */
   moveTo(nowMs: number, spare: () => number): void {
     const { windowMs } = this.#terms
     const endsMs = this.#usableUntilMs

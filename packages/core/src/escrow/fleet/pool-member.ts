@@ -422,10 +422,7 @@ export class PoolMember {
     }
   }
 
-  /**
-   * Draws the expected spending until a lease can arrive, before it is missing; `remaining` is left for the asking
-   * tenant.
-   */
+  /** Draws the expected spending until a lease can arrive; `remaining` is left for the asking tenant. */
   #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return
