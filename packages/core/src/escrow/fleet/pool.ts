@@ -183,10 +183,7 @@ export class Pool {
     return Math.max(this.#head.level, least)
   }
 
-  /**
-   * A small step back counts as no time passed. More than a window back: the clock was wrong before, and a window
-   * begins anew.
-   */
+  /** A small step back counts as no time passed; more than a window back starts a new window. */
   #moveTo(nowMs: number, windowMs: number): void {
     const isBack = this.#head.nowMs - nowMs > windowMs
     this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
@@ -331,9 +328,7 @@ export class Pool {
     return Math.max(0, this.#head.awaited - this.#head.heard)
   }
 
-  /**
-   * For the member's next call: it shows whether the pool has lost its state, and how many members have to call then.
-   */
+  /** For the member's next call: shows whether the pool has lost its state, and how many members must call then. */
   #mark(windowMs: number): PoolMark {
     const sinceMs = this.#head.nowMs - graceOf(windowMs)
     let members = this.#graceMs(windowMs) > 0 ? this.#unheard() : 0
@@ -423,10 +418,7 @@ export class Pool {
     head.ahead += some
   }
 
-  /**
-   * The grant beyond the claim: in turn all free budget, up to a quantum; otherwise the part that is not owed to
-   * others.
-   */
+  /** The grant beyond the claim: in turn all free budget, up to a quantum; otherwise the part not owed to others. */
   #loan(asker: Claimant, need: number, quantum: number, left: number, free: number, fuzz: number): number {
     const room = free + fuzz
     const inTurn = Math.max(need, Math.min(quantum, free))
