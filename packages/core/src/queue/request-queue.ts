@@ -387,10 +387,7 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /**
-   * Whether no slot is free. Requests one nevertheless, so that the capacity notifies when one is; but does not choose
-   * a flow yet, because others may have arrived by then.
-   */
+  /** Whether no slot is free. Requests one, so that the capacity notifies, but chooses no flow: others may come. */
   #isFull(nowMs: number): boolean {
     const { first } = this.#list
     if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry

@@ -74,10 +74,7 @@ export function levelOf(claimants: readonly Claimant[], most: number, left: numb
   return slope > 0 ? Math.min(most, offset / slope) : bend
 }
 
-/**
- * Retry delays of a refused member, as parts of a window: short if whole quanta are about to become free, because
- * silent members let theirs pass; long if nothing is.
- */
+/** Retry delays of a refused member, in windows: short if silent members are about to let whole quanta pass. */
 const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
