@@ -3,7 +3,6 @@ import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 const config: UserProjectConfigExport = defineProject({
   test: {
     name: 'console',
-    isolate: false,
     include: ['src/**/*.test.ts'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     // Watchdogs for hanging tests: a browser is slow on a busy machine.
