@@ -88,6 +88,17 @@ export class SlotSupply {
     }
   }
 
+  /** Whether so many slots could be taken; if not, the capacity notifies when there may be. Takes none. */
+  asks(width: number, nowMs: number): boolean {
+    try {
+      if (!this.capacity.tryTake(width, nowMs)) return false
+    } catch {
+      return this.#failed()
+    }
+    this.giveBack({ width, units: 0 }, nowMs)
+    return true
+  }
+
   /**
    * The need of a request that exceeds the largest possible capacity; `undefined` if none does, or if that is unknown.
    */
@@ -159,22 +170,27 @@ export class SlotSupply {
   }
 
   /** Returns the slots and units of a request that ran. Throws the error of the capacity, or of a listener. */
-  release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
-    this.#giveBack(need, (capacity, width) => capacity.release(width, outcome, durationMs, nowMs))
+  release({ width, units }: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
+    try {
+      try {
+        // Units first: a listener that is notified of slots finds both.
+        if (units > 0) this.pool?.release(units, outcome, durationMs, nowMs)
+      } finally {
+        this.capacity.release(width, outcome, durationMs, nowMs)
+      }
+    } catch (error) {
+      this.#failed()
+      throw error
+    }
   }
 
   /** The same for a request that started, but did not run. */
-  undo(need: Need, nowMs: number): void {
-    this.#giveBack(need, (capacity, width) => capacity.undo(width, nowMs))
-  }
-
-  /** Units first: a listener that is notified of slots finds both. */
-  #giveBack({ width, units }: Need, end: (capacity: Capacity, width: number) => void): void {
+  undo({ width, units }: Need, nowMs: number): void {
     try {
       try {
-        if (this.pool !== undefined && units > 0) end(this.pool, units)
+        if (units > 0) this.pool?.undo(units, nowMs)
       } finally {
-        end(this.capacity, width)
+        this.capacity.undo(width, nowMs)
       }
     } catch (error) {
       this.#failed()
