@@ -1,5 +1,5 @@
 import { keyFrom } from '../hash.js'
-import { requireFunction, show } from '../options.js'
+import { requireBoolean, requireFunction, show } from '../options.js'
 import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
 import type { WeightOf } from '../weight.js'
@@ -387,7 +387,9 @@ export class FairQueue<T> {
   }
 
   #keeps(request: Request<T>, isDead: (item: T) => boolean): boolean {
-    if (!isDead(request.item)) return true
+    const dead = isDead(request.item)
+    requireBoolean('isDead()', dead)
+    if (!dead) return true
     if (request.lane !== undefined) {
       this.#dead++
       this.#leave(request)
