@@ -58,8 +58,7 @@ describe('a gate that a request meets twice', () => {
     expect(gate.snapshot().admitted).toBe(3)
     expect(outer.warnings).toEqual([])
     expect(inner.warnings).toEqual([
-      'A request has passed the same gate twice: fairMiddleware stands in two places, or two share one gate. Remove the ' +
-        'inner one, or give it a gate of its own.',
+      'A request has passed the same gate twice: remove the inner fairMiddleware, or give it its own gate.',
     ])
   })
 

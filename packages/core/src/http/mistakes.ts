@@ -56,8 +56,7 @@ export class Mistakes<Target extends readonly unknown[]> {
 
   passedTwice(): void {
     this.#warnings.say(
-      `A request has passed the same gate twice: ${this.#framework.name} stands in two places, or two share one gate. ` +
-        'Remove the inner one, or give it a gate of its own.',
+      `A request has passed the same gate twice: remove the inner ${this.#framework.name}, or give it its own gate.`,
     )
   }
 
