@@ -161,7 +161,7 @@ export class ClockArbiter {
       const member = this.#members.get(name)
       if (member === undefined) continue
       const own = packOwnLease({
-        part: this.#letIn > 0 ? Math.min(1, member.letIn / this.#letIn) : 1 / this.#members.size,
+        part: this.#partOf(member),
         heard: member.heard,
         sentAtMs: member.sentAtMs,
         heardAtMs: member.arrivedAtMs,
@@ -242,7 +242,7 @@ export class ClockArbiter {
     const from = this.#period
     while (clock !== undefined && this.#period < ended) {
       const next = this.#period + 1
-      if (nowMs < (next + 1 + PATIENCE_PERIODS) * this.#periodMs && this.#isAwaited(next)) break
+      if (nowMs < (next + 1 + this.#missing(next)) * this.#periodMs) break
       this.#period = next
       this.#play(clock, next)
     }
@@ -254,10 +254,16 @@ export class ClockArbiter {
     return true
   }
 
-  /** True while a process that reported the periods before has yet to report this one. */
-  #isAwaited(period: number): boolean {
-    for (const { heard } of this.#members.values()) if (heard < period && heard >= period - 2) return true
-    return false
+  /** The part of the processes that reported the periods before, and have yet to report this one. */
+  #missing(period: number): number {
+    let missing = 0
+    for (const member of this.#members.values())
+      if (member.heard < period && member.heard >= period - 2) missing += this.#partOf(member)
+    return missing
+  }
+
+  #partOf({ letIn }: Member): number {
+    return this.#letIn > 0 ? Math.min(1, letIn / this.#letIn) : 1 / this.#members.size
   }
 
   #play(clock: SharedFairClock, period: number): void {
