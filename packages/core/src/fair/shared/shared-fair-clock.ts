@@ -13,7 +13,7 @@ export class SharedFairClock extends FairClock {
   start(belief: ClockBelief): void {
     this.follow({ ...belief, looking: false }, belief, 1)
     this.following = false
-    this.requests = LATELY_REQUESTS
+    this.requests = belief.open ? 1 : LATELY_REQUESTS
   }
 
   /**
