@@ -58,7 +58,7 @@ export class ClockDesk {
   report(name: string, member: string, report: string): Promise<ClockAnswer> {
     const nowMs = this.#now()
     if (name.length > LONGEST_NAME) return Promise.resolve({})
-    const clock = this.#clocks.get(name) ?? { arbiter: new ClockArbiter(), heardAtMs: nowMs, seats: new Map() }
+    const clock = this.#clocks.get(name) ?? this.#begin(nowMs)
     const leases = clock.arbiter.hear(report, nowMs)
     // Only valid reports create a clock, and keep it: an invalid text leads to no lease.
     if (leases.size > 0) this.#keep(name, clock, nowMs)
@@ -82,6 +82,18 @@ export class ClockDesk {
   clear(): void {
     for (const { seats } of this.#clocks.values()) for (const seat of seats.values()) seat.answer?.({})
     this.#clocks.clear()
+  }
+
+  #begin(nowMs: number): Kept {
+    const seats = new Map<string, Seat>()
+    const tell = (leases: ReadonlyMap<string, string>): void => {
+      for (const [member, lease] of leases) this.#hand(seats.get(member), lease, this.#now())
+    }
+    return {
+      arbiter: new ClockArbiter(undefined, { now: this.#now, after: this.#after, tell }),
+      heardAtMs: nowMs,
+      seats,
+    }
   }
 
   #keep(name: string, clock: Kept, nowMs: number): void {
