@@ -7,9 +7,12 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { type ClockLink, createGate, type GateOptions } from '@fairlead/core'
 import { type Algorithm, doormanFleet } from '@fairlead/core/doorman'
 import { fleetOverGrpc, startDoorman } from '@fairlead/doorman'
+import { redisFleet } from '@fairlead/redis'
+import { withRedisUrl } from '@fairlead-testing/servers'
+import { createClient } from 'redis'
 import { printTable } from './table.js'
 
-const WAYS = ['on its own', 'cluster', 'Doorman, HTTP', 'Doorman, gRPC'] as const
+const WAYS = ['on its own', 'cluster', 'Doorman, HTTP', 'Doorman, gRPC', 'Redis'] as const
 type Way = (typeof WAYS)[number]
 
 const ALGORITHM: Algorithm = { kind: 'FAIR_SHARE', leaseLength: 60, refreshInterval: 5, parameters: [] }
@@ -30,6 +33,7 @@ else await work(process.env['WAY'] as Way, process.env['WHERE'] ?? '')
 
 async function measureAll(): Promise<void> {
   const rows: string[][] = []
+  const redis = await withRedisUrl()
   let alone = Number.NaN
   for (const way of WAYS) {
     const doorman = await startDoorman({
@@ -40,7 +44,8 @@ async function measureAll(): Promise<void> {
       httpPort: 0,
       graceMs: 100,
     })
-    const target = way === 'Doorman, HTTP' ? new URL(doorman.httpUrl ?? '').host : doorman.address
+    const targets: Partial<Record<Way, string>> = { 'Doorman, HTTP': doorman.httpUrl ?? '', Redis: redis.url }
+    const target = targets[way] === undefined ? doorman.address : new URL(targets[way]).host
     const proxy = await countingProxy(Number(target.split(':')[1]))
     const worker = cluster.fork({ WAY: way, WHERE: `127.0.0.1:${proxy.port}` })
     await heard(worker)
@@ -53,7 +58,7 @@ async function measureAll(): Promise<void> {
     await doorman.close()
     if (way === 'on its own') alone = cpuMs
     const perSecond = (bytes: number): string => (bytes / SECONDS / 1_000).toFixed(1)
-    const isWired = way.startsWith('Doorman')
+    const isWired = way.startsWith('Doorman') || way === 'Redis'
     rows.push([
       way,
       isShared ? 'yes' : 'no',
@@ -62,6 +67,7 @@ async function measureAll(): Promise<void> {
       isWired ? perSecond(after.down - before.down) : '–',
     ])
   }
+  await redis.stop()
   printTable(['', 'shared', '% of a core more', 'kB/s up', 'kB/s down'], rows)
   process.exit()
 }
@@ -74,11 +80,16 @@ async function heard(worker: Worker): Promise<Said> {
 }
 
 async function work(way: Way, where: string): Promise<void> {
-  const fleets: Partial<Record<Way, () => ClockLink>> = {
+  const fleets: Partial<Record<Way, () => ClockLink | Promise<ClockLink>>> = {
     'Doorman, HTTP': () => doormanFleet({ url: `http://${where}` }),
     'Doorman, gRPC': () => fleetOverGrpc({ address: where }),
+    Redis: async () => {
+      const client = createClient({ url: `redis://${where}` })
+      await client.connect()
+      return redisFleet(client)
+    },
   }
-  const fleet = fleets[way]?.()
+  const fleet = await fleets[way]?.()
   const alone: GateOptions = { fair: { shared: false } }
   const gate = createGate(way === 'on its own' ? alone : { name: 'orders', ...(fleet && { fleet }) })
   let left = CAPACITY

@@ -8,6 +8,8 @@ export interface ClockAnswer {
   readonly waitedMs?: number
 }
 
+/** A call costs hundreds of bytes, whatever it says: twice as long as between processes of one machine. */
+const PERIOD_MS = 200
 /**
  * A report is answered after this time at the latest: a lease arrives when all have reported, some milliseconds later.
  */
@@ -90,7 +92,7 @@ export class ClockDesk {
       for (const [member, lease] of leases) this.#hand(seats.get(member), lease, this.#now())
     }
     return {
-      arbiter: new ClockArbiter(undefined, { now: this.#now, after: this.#after, tell }),
+      arbiter: new ClockArbiter(PERIOD_MS, { now: this.#now, after: this.#after, tell }),
       heardAtMs: nowMs,
       seats,
     }

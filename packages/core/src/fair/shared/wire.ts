@@ -41,7 +41,7 @@ export function packReport({ member, sentAtMs, greeting, periods }: ClockReport)
       slots.map((slot, at) => packSlot(slot, period * SLOTS + at)),
       // Usually a flow's demand equals its charge.
       flows.map(([flow, lead, charge, asked]) => {
-        const numbers = [lead, charge, asked].map(short)
+        const numbers = [rough(lead), short(charge), short(asked)]
         return [flow, ...(numbers[1] === numbers[2] ? numbers.slice(0, 2) : numbers)]
       }),
     ]),
@@ -222,6 +222,11 @@ function amount(value: unknown): Amount {
 
 function short(value: number): number {
   return Number(value.toPrecision(4))
+}
+
+/** A lead over the clock, which moves on until it is read. */
+function rough(value: number): number {
+  return Number(value.toPrecision(3))
 }
 
 function ms(value: number): number {
