@@ -5,7 +5,7 @@ import { FairTracker } from '../tracker.js'
 import { ClockArbiter } from './arbiter.js'
 import type { ClockLease, PeriodSums } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
-import { packReport, unpackLease } from './wire.js'
+import { packLease, packReport, unpackLease } from './wire.js'
 
 const BELIEF: ClockBelief = {
   time: 7,
@@ -90,6 +90,15 @@ describe('a lease', () => {
     isReached = false
     expect(ask(1.4)).not.toBeNull()
     expect(ask(0.2)).toBeNull()
+  })
+})
+
+describe('a clock that has run far', () => {
+  it('tells its position as exactly as before: a request is a small difference', () => {
+    const time = 123_456_789_012_345.67
+    const told = { arbiter: 'x', periodMs: 100, period: 1, members: 1, part: 1, heard: 1, flows: [] }
+    const lease = { ...told, belief: { ...BELIEF, time }, sentAtMs: 0, heardAtMs: 0, atMs: 0 }
+    expect(unpackLease(packLease(lease))?.belief.time).toBeCloseTo(time, 1)
   })
 })
 

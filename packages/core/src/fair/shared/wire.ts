@@ -112,7 +112,8 @@ function packBelief(belief: ClockBelief): number[] {
   const { fill, floor, reserve, most } = belief
   const flags = (open ? 1 : 0) + (looking ? 2 : 0)
   const rest = [usual, deliverable, left, owed, fill, floor, reserve, most]
-  return [Number(time.toPrecision(12)), short(rate), short(meanCost), flags, ...rest.map(short)]
+  // The time is exact: however far the clock has run, a request's cost is a difference.
+  return [time, short(rate), short(meanCost), flags, ...rest.map(short)]
 }
 
 function unpackBelief(value: unknown): ClockBelief {
