@@ -16,7 +16,7 @@ const MARK = '\u0000'
  */
 export function requireFlow(flow: Flow): Flow {
   if (typeof flow === 'string') {
-    if (flow === '') requireText('flow', flow)
+    if (flow.length === 0) requireText('flow', flow)
     return flow
   }
   if (!Array.isArray(flow)) throw new TypeError(`flow must be a non-empty string, got ${show(flow)}; or a path of them`)

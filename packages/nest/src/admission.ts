@@ -13,7 +13,7 @@ import {
 import { defaultShed } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { addressOf, type Exchange, exchangeOf, headersOf, onSharedResponseEnd, outerVisit } from './context.js'
-import { withDecorators } from './decorators.js'
+import { decoratedBy } from './decorators.js'
 import { FairException, transportException } from './exception.js'
 import { type FairOptions, requireFairOptions } from './options.js'
 
@@ -37,6 +37,7 @@ const nest: Framework<[context: ExecutionContext]> = {
   // The response of other contexts also serves other handlers: there only the handler's own error decides.
   status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
   shed: defaultShed,
+  settings: decoratedBy,
   untrustedHeaders: headersOf,
   trust:
     "Say which proxies to trust (Express: app.set('trust proxy', 1), Fastify: trustProxy), or set the option address or " +
@@ -61,7 +62,7 @@ export class FairAdmission {
   constructor(options: FairOptions) {
     requireFairOptions(options)
     const { at: _, exchange = exchangeOf, ...http } = options
-    this.#http = new NodeAdmission(nest, { ...http, ...withDecorators(http) })
+    this.#http = new NodeAdmission(nest, http)
     this.#handler = options.handler
     this.#exchange = exchange
     this.#closesGate = options.gate === undefined

@@ -29,6 +29,7 @@ const MOST_CLASSES = 1_000
 /** Durations of requests, by class: moving averages of the requests that succeeded. */
 export class Durations {
   readonly #classes = new Map<string, MovingAverage>()
+  readonly #unnamed = new MovingAverage(DURATION_MEMORY)
   readonly #others = new MovingAverage(DURATION_MEMORY)
   readonly #all = new MovingAverage(DURATION_MEMORY)
 
@@ -44,6 +45,11 @@ export class Durations {
 
   learn(name: string, durationMs: number): void {
     this.#all.add(durationMs)
+    // The only class of most queues.
+    if (name.length === 0) {
+      this.#unnamed.add(durationMs)
+      return
+    }
     let known = this.#classes.get(name)
     if (known === undefined && this.#classes.size < MOST_CLASSES) {
       known = new MovingAverage(DURATION_MEMORY)
@@ -53,7 +59,7 @@ export class Durations {
   }
 
   #of(name: string): MovingAverage {
-    return this.#classes.get(name) ?? this.#others
+    return name.length === 0 ? this.#unnamed : (this.#classes.get(name) ?? this.#others)
   }
 }
 
@@ -112,12 +118,13 @@ export class DrainRate {
     const passedMs = nowMs - this.#nowMs
     this.#nowMs = nowMs
     if (!(passedMs > 0)) return
-    let kept = Math.exp(-passedMs / MEAN_LIFE_MS)
-    const seenMs = this.#waiting ? (1 - kept) * MEAN_LIFE_MS : 0
-    if (!this.#waiting) kept = Math.min(1, Math.max(kept, OLD_NEWS_MS / this.#waitedMs))
+    let fades = passedMs / MEAN_LIFE_MS
+    if (!this.#waiting) fades = Math.max(0, Math.min(fades, Math.log(this.#waitedMs / OLD_NEWS_MS)))
+    const kept = Math.exp(-fades)
     this.#cost *= kept
-    this.#faded -= Math.log(kept)
-    this.#waitedMs = this.#waitedMs * kept + seenMs
+    this.#faded += fades
+    this.#waitedMs *= kept
+    if (this.#waiting) this.#waitedMs += (1 - kept) * MEAN_LIFE_MS
   }
 }
 

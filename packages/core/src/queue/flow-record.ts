@@ -1,40 +1,74 @@
-import type { LinkedList } from '../linked-list.js'
+import { LinkedList } from '../linked-list.js'
 import type { QueuedRequest } from './queued-request.js'
 
 /** Number of requests, of equal durations, over which the mean cost of a flow is taken. */
 export const MEMORY: number = 32
 
-/** State of one flow: its running requests, oldest first, and its waiting ones. */
-export interface FlowRecord {
+/** Of ended requests: their durations, the squares of those, and the products of duration and cost; decaying. */
+interface Ran {
+  ms: number
+  squared: number
+  cost: number
+}
+
+/** State of one flow: the list of its running requests, oldest first, and numbers of those and the waiting ones. */
+export class FlowRecord extends LinkedList<QueuedRequest> {
   /** From its last arrival. */
   weight: number
   most: number
-  readonly running: LinkedList<QueuedRequest>
-  waiting: number
+  waiting = 0
   /** Slots and units that the running requests take. */
-  width: number
-  units: number
+  width = 0
+  units = 0
   /** The same including the waiting ones. */
-  wantedWidth: number
-  wantedUnits: number
+  wantedWidth = 0
+  wantedUnits = 0
   /** Number of all of these. */
-  requests: number
+  requests = 0
   /** The largest expected cost of one. */
-  costliest: number
-  /** Of ended requests: their durations, the squares of those, and the products of duration and cost; decaying. */
-  ranMs: number
-  ranSquared: number
-  ranCost: number
+  costliest = 0
+  /** Absent until a request has ended. */
+  ran: Ran | undefined = undefined
   /** The larger of its two shares of the slots at the last update, and the smaller. */
-  share: number
-  sure: number
+  share: number = Number.POSITIVE_INFINITY
+  sure = 0
   /** Slots times milliseconds that it lacks from its share, within bounds; up to this time. */
-  balance: number
-  balancedMs: number
+  balance = 0
+  balancedMs = 0
   /** Number of times that all debts had been forgiven. */
   era: number
   /** It waits, and would be within the smaller share with one more request. */
-  isShort: boolean
+  isShort = false
+
+  constructor(weight: number, most: number, era: number) {
+    super()
+    this.weight = weight
+    this.most = most
+    this.era = era
+  }
+
+  /** The same numbers, without the list. */
+  copy(): FlowRecord {
+    const copy = Object.assign(new FlowRecord(this.weight, this.most, this.era), this)
+    copy.first = undefined
+    copy.last = undefined
+    copy.ran = this.ran && { ...this.ran }
+    return copy
+  }
+
+  /** Among many requests of equal duration it remembers about 32, and others in proportion to their duration. */
+  learn(ranMs: number, cost: number): void {
+    this.ran ??= { ms: 0, squared: 0, cost: 0 }
+    const { ran } = this
+    ran.ms += ranMs
+    ran.squared += ranMs * ranMs
+    ran.cost += ranMs * cost
+    const fade = (MEMORY * ran.squared) / ran.ms ** 2
+    if (!(fade < 1)) return
+    ran.ms *= fade
+    ran.squared *= fade
+    ran.cost *= fade
+  }
 }
 
 export const weightOf = ({ weight }: FlowRecord): number => weight
@@ -42,18 +76,6 @@ export const weightOf = ({ weight }: FlowRecord): number => weight
  * Requests that a flow is entitled to, as a rate: its weight over their mean cost. Each is weighted by its duration, so
  * that cheap ones that wait, or end at once, gain nothing; until one has ended, the costliest counts.
  */
-export const dueOf = ({ weight, costliest, ranMs, ranCost }: FlowRecord): number =>
-  weight / (ranMs > 0 ? ranCost / ranMs : costliest)
+export const dueOf = ({ weight, costliest, ran }: FlowRecord): number =>
+  weight / (ran !== undefined && ran.ms > 0 ? ran.cost / ran.ms : costliest)
 export const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWidth, most)
-
-/** Among many requests of equal duration it remembers about 32, and others in proportion to their duration. */
-export function learn(record: FlowRecord, ranMs: number, cost: number): void {
-  record.ranMs += ranMs
-  record.ranSquared += ranMs * ranMs
-  record.ranCost += ranMs * cost
-  const fade = (MEMORY * record.ranSquared) / record.ranMs ** 2
-  if (!(fade < 1)) return
-  record.ranMs *= fade
-  record.ranSquared *= fade
-  record.ranCost *= fade
-}

@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Flow } from '../path.js'
@@ -102,7 +103,7 @@ describe('turns of paths', () => {
         // No leaf is ever further from the fluid share than some turns of its siblings, and of the nodes above.
         for (const [name, share] of ideal) expect(Math.abs(served.get(name)! - share * total)).toBeLessThan(80)
       }),
-      { numRuns: 60 },
+      { numRuns: byWidth(20, 60) },
     )
   })
 

@@ -1,12 +1,7 @@
-import type { Admission, Judgement } from './belief.js'
-import { Delivery, MOST_WAY, TELLING_SECONDS } from './delivery.js'
-import { LATELY_REQUESTS, TOLERATED } from './evidence.js'
-import { LEAST_DEPTH, Looks } from './looks.js'
-import { FULL, Reserve } from './reserve.js'
-import { DeliverySlope } from './slope.js'
-import { SoleUser } from './sole-user.js'
-import { Traffic } from './traffic.js'
-import { FIRST_CREDIT, VirtualClock } from './virtual-clock.js'
+import { Delivery, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
+import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
+import { type Admission, type Judgement, LATELY_REQUESTS, TOLERATED } from './state.js'
+import { FIRST_CREDIT, FULL, Reserve, VirtualClock } from './virtual-clock.js'
 
 // Detection of a shortage.
 /** Failures beyond the tolerated share add up to an alarm. */

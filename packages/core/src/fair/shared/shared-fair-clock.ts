@@ -1,6 +1,6 @@
-import type { Admission, ClockBelief, ClockMark } from '../clock/belief.js'
-import { LATELY_REQUESTS } from '../clock/evidence.js'
 import { FairClock } from '../clock/fair-clock.js'
+import type { Admission, ClockBelief, ClockMark } from '../clock/state.js'
+import { LATELY_REQUESTS } from '../clock/state.js'
 
 /**
  * A fair clock that can continue from another's state, and be followed. A process's own follows the arbiter's, and
