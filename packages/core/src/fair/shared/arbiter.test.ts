@@ -93,22 +93,6 @@ describe('a lease', () => {
   })
 })
 
-describe('a clock that starts while nothing is short', () => {
-  it('finds the fair rate as quickly as that of one process: that of a part of the processes is no estimate', () => {
-    const clock = new SharedFairClock(12, 0.02, 0)
-    clock.advance(0)
-    clock.start({ ...BELIEF, open: true, rate: 1 })
-    for (let i = 1; i <= 200; i++) {
-      clock.advance(i / 100)
-      clock.arrives(1, 1)
-      clock.letIn(1)
-      clock.shadow(true)
-      clock.succeeded(1, { at: i / 100, window: -1, look: 0, isDry: false })
-    }
-    expect(clock.rate).toBeGreaterThan(20)
-  })
-})
-
 describe('a clock that has run far', () => {
   it('tells its position as exactly as before: a request is a small difference', () => {
     const time = 123_456_789_012_345.67

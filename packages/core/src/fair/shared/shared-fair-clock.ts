@@ -13,8 +13,7 @@ export class SharedFairClock extends FairClock {
   start(belief: ClockBelief): void {
     this.follow({ ...belief, looking: false }, belief, 1)
     this.following = false
-    // While nothing is short, a process has seen a part of the requests, and its fair rate is that of a part: a first guess.
-    this.requests = belief.open ? 1 : LATELY_REQUESTS
+    this.requests = LATELY_REQUESTS
   }
 
   /**
