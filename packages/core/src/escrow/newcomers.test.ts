@@ -170,3 +170,40 @@ describe('over random worlds', () => {
     )
   })
 })
+
+describe('two tenants that ask for nearly all of the limit in one call', () => {
+  /** Use in each window; they come back at an interval, or when they are told. */
+  function use(everyMs: number | undefined): number[] {
+    const { escrow, clock } = new World()
+    const used = Array.from({ length: 10 }, () => 0)
+    const nextMs = [0, 0]
+    for (;;) {
+      const at = nextMs[0]! <= nextMs[1]! ? 0 : 1
+      clock.advance(Math.max(0, nextMs[at]! - clock()))
+      const window = Math.floor(clock() / WINDOW_MS)
+      if (window >= used.length) return used
+      const { allowed, retryAfterMs } = escrow.check(`t${at}`, 990)
+      if (allowed) used[window]! += 990
+      nextMs[at] = clock() + (everyMs ?? Math.max(1, retryAfterMs))
+    }
+  }
+
+  it('take turns where they come when they are told, and freeze each other at intervals', () => {
+    expect(use(undefined)).toEqual(Array.from({ length: 10 }, () => 990))
+    expect(use(WINDOW_MS / 40)).toEqual([990, ...Array.from({ length: 9 }, () => 0)])
+  })
+})
+
+describe('new names without end, where a tenant waits for a cost of many guarantees', () => {
+  it('take no more than a guarantee, each, from those that are there', () => {
+    const world = new World()
+    world.weights.set('waiting', 0.01)
+    const old = eager('a', 'b', 'c', 'd')
+    for (let window = 0; window < 8; window++) world.window([WAITING, ...old])
+    for (let window = 8; window < 16; window++) {
+      const used = world.window([WAITING, ...old, ...eager(`new ${window}`)])
+      expect(used['a']).toBeGreaterThan(120)
+      expect(used[`new ${window}`]! - used['a']!).toBeLessThanOrEqual(LIMIT / 4 + 20)
+    }
+  })
+})

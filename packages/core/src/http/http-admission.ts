@@ -119,8 +119,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     }
     try {
       const route = this.#framework.settings?.(...target)
-      if (route?.skip === true) return undefined
-      const skip = this.#options.skip?.(...target)
+      const skip = route?.skip || this.#options.skip?.(...target)
       return isLater(skip)
         ? this.#later(visit, skip, (known) => this.#judge(visit, route, known))
         : this.#judge(visit, route, skip)
@@ -223,7 +222,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
         cost: cost ?? 1,
         resource: now(settingOf(route?.resource, resource, target)) || undefined,
         priority: now(settingOf(route?.priority, priority, target)) ?? 0,
-        exempt: exempt !== undefined && yes('exempt', exempt(...target)),
+        exempt: yes('exempt', exempt?.(...target)),
         signal: () => visit.signal,
         target,
       })

@@ -29,7 +29,6 @@ const MOST_CLASSES = 1_000
 /** Durations of requests, by class: moving averages of the requests that succeeded. */
 export class Durations {
   readonly #classes = new Map<string, MovingAverage>()
-  readonly #unnamed = new MovingAverage(DURATION_MEMORY)
   readonly #others = new MovingAverage(DURATION_MEMORY)
   readonly #all = new MovingAverage(DURATION_MEMORY)
 
@@ -45,11 +44,6 @@ export class Durations {
 
   learn(name: string, durationMs: number): void {
     this.#all.add(durationMs)
-    // The only class of most queues.
-    if (name.length === 0) {
-      this.#unnamed.add(durationMs)
-      return
-    }
     let known = this.#classes.get(name)
     if (known === undefined && this.#classes.size < MOST_CLASSES) {
       known = new MovingAverage(DURATION_MEMORY)
@@ -59,7 +53,7 @@ export class Durations {
   }
 
   #of(name: string): MovingAverage {
-    return name.length === 0 ? this.#unnamed : (this.#classes.get(name) ?? this.#others)
+    return this.#classes.get(name) ?? this.#others
   }
 }
 

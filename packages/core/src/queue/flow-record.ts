@@ -4,13 +4,6 @@ import type { QueuedRequest } from './queued-request.js'
 /** Number of requests, of equal durations, over which the mean cost of a flow is taken. */
 export const MEMORY: number = 32
 
-/** Of ended requests: their durations, the squares of those, and the products of duration and cost; decaying. */
-interface Ran {
-  ms: number
-  squared: number
-  cost: number
-}
-
 /** State of one flow: the list of its running requests, oldest first, and numbers of those and the waiting ones. */
 export class FlowRecord extends LinkedList<QueuedRequest> {
   /** From its last arrival. */
@@ -27,8 +20,10 @@ export class FlowRecord extends LinkedList<QueuedRequest> {
   requests = 0
   /** The largest expected cost of one. */
   costliest = 0
-  /** Absent until a request has ended. */
-  ran: Ran | undefined = undefined
+  /** Of ended requests: their durations, the squares of those, and the products of duration and cost; decaying. */
+  ranMs = 0
+  ranSquared = 0
+  ranCost = 0
   /** The larger of its two shares of the slots at the last update, and the smaller. */
   share: number = Number.POSITIVE_INFINITY
   sure = 0
@@ -49,25 +44,19 @@ export class FlowRecord extends LinkedList<QueuedRequest> {
 
   /** The same numbers, without the list. */
   copy(): FlowRecord {
-    const copy = Object.assign(new FlowRecord(this.weight, this.most, this.era), this)
-    copy.first = undefined
-    copy.last = undefined
-    copy.ran = this.ran && { ...this.ran }
-    return copy
+    return Object.assign(new FlowRecord(1, 1, 0), this, { first: undefined, last: undefined })
   }
 
   /** Among many requests of equal duration it remembers about 32, and others in proportion to their duration. */
   learn(ranMs: number, cost: number): void {
-    this.ran ??= { ms: 0, squared: 0, cost: 0 }
-    const { ran } = this
-    ran.ms += ranMs
-    ran.squared += ranMs * ranMs
-    ran.cost += ranMs * cost
-    const fade = (MEMORY * ran.squared) / ran.ms ** 2
+    this.ranMs += ranMs
+    this.ranSquared += ranMs * ranMs
+    this.ranCost += ranMs * cost
+    const fade = (MEMORY * this.ranSquared) / this.ranMs ** 2
     if (!(fade < 1)) return
-    ran.ms *= fade
-    ran.squared *= fade
-    ran.cost *= fade
+    this.ranMs *= fade
+    this.ranSquared *= fade
+    this.ranCost *= fade
   }
 }
 
@@ -76,6 +65,6 @@ export const weightOf = ({ weight }: FlowRecord): number => weight
  * Requests that a flow is entitled to, as a rate: its weight over their mean cost. Each is weighted by its duration, so
  * that cheap ones that wait, or end at once, gain nothing; until one has ended, the costliest counts.
  */
-export const dueOf = ({ weight, costliest, ran }: FlowRecord): number =>
-  weight / (ran !== undefined && ran.ms > 0 ? ran.cost / ran.ms : costliest)
+export const dueOf = ({ weight, costliest, ranMs, ranCost }: FlowRecord): number =>
+  weight / (ranMs > 0 ? ranCost / ranMs : costliest)
 export const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWidth, most)

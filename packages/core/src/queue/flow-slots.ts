@@ -145,26 +145,24 @@ export class FlowSlots {
     const record = this.#find(request)!
     if (!this.#isOfBand) record.delete(request)
     this.#ran(ranMs, nowMs)
-    if (record.requests > 1) this.#endsBesideOthers(record, request, ranMs, cost, nowMs)
-    else {
+    if (record.requests > 1) {
+      this.#balance(record, nowMs)
+      this.#add(record, request, -1)
+      const isLast = record.requests === record.waiting
+      record.width = isLast ? 0 : record.width - request.width
+      record.units = isLast ? 0 : record.units - request.units
+      this.#note(record)
+      if (cost > 0) {
+        this.#see(cost)
+        record.learn(ranMs, cost)
+      }
+    } else {
       // Its last request: the rest of the record is no longer of use.
       record.requests = 0
       this.#changes++
     }
     this.#bandOf(request)?.ends(request, ranMs, cost, nowMs)
     this.#close(request.flow, record)
-  }
-
-  #endsBesideOthers(record: FlowRecord, request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
-    this.#balance(record, nowMs)
-    this.#add(record, request, -1)
-    const isLast = record.requests === record.waiting
-    record.width = isLast ? 0 : record.width - request.width
-    record.units = isLast ? 0 : record.units - request.units
-    this.#note(record)
-    if (cost === 0) return
-    this.#see(cost)
-    record.learn(ranMs, cost)
   }
 
   /** Slots that a flow's running requests take. */
@@ -227,8 +225,7 @@ export class FlowSlots {
     if (record.width === 0) return true
     const wouldHold = record.width + width
     if (wouldHold > record.most) return false
-    const needed =
-      this.#short > 0 && record.ran !== undefined && record.ran.ms > 0 ? MUCH * this.#mostBalance(record) : 0
+    const needed = this.#short > 0 && record.ranMs > 0 ? MUCH * this.#mostBalance(record) : 0
     if (wouldHold > record.share + ROUNDING && (record.width > record.share - ROUNDING || record.balance < needed)) {
       this.#best = Math.max(this.#best, record.balance)
       return false

@@ -44,7 +44,7 @@ export class MaxMin<M> {
     this.#amount = amount
     for (let pass = 0; pass < PASSES; pass++) {
       let [rest, due] = [amount, 0]
-      // The level at which the last of the full members became full, and that at which the next will.
+      // The levels at which the last of the full members became full, and the next will.
       let [last, next] = [0, Number.POSITIVE_INFINITY]
       for (const member of this.#members.values()) {
         const wants = this.#wants(member)
@@ -52,10 +52,10 @@ export class MaxMin<M> {
         const full = wants / part
         if (full <= this.#level) {
           rest -= wants
-          if (full > last) last = full
+          last = Math.max(last, full)
         } else {
           due += part
-          if (full < next) next = full
+          next = Math.min(next, full)
         }
       }
       const level = due > 0 ? rest / due : rest < 0 ? 0 : Number.POSITIVE_INFINITY

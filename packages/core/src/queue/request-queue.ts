@@ -381,7 +381,10 @@ export class RequestQueue implements Stage {
     const { first } = this.#list
     if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
     // A capacity need not notify about more than its maximum, which may have fallen.
-    return !this.#supply.asks(Math.min(first.width, this.#supply.maximum), nowMs)
+    const need = { width: Math.min(first.width, this.#supply.maximum), units: 0 }
+    if (!this.#supply.take(need, nowMs)) return true
+    this.#supply.giveBack(need, nowMs)
+    return false
   }
 
   /** Shares hold back the waiting requests: the capacity was not asked, and will not notify when it has more. */

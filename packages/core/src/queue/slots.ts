@@ -90,17 +90,6 @@ export class SlotSupply {
     }
   }
 
-  /** Whether so many slots could be taken; if not, the capacity notifies when there may be. Takes none. */
-  asks(width: number, nowMs: number): boolean {
-    try {
-      if (!took(this.capacity, width, nowMs)) return false
-    } catch {
-      return this.#failed()
-    }
-    this.giveBack({ width, units: 0 }, nowMs)
-    return true
-  }
-
   /**
    * The need of a request that exceeds the largest possible capacity; `undefined` if none does, or if that is unknown.
    */
@@ -172,13 +161,22 @@ export class SlotSupply {
   }
 
   /** Returns the slots and units of a request that ran. Throws the error of the capacity, or of a listener. */
-  release({ width, units }: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
+  release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
+    this.#giveBack(need, nowMs, outcome, durationMs)
+  }
+
+  /** The same for a request that started, but did not run. */
+  undo(need: Need, nowMs: number): void {
+    this.#giveBack(need, nowMs)
+  }
+
+  /** Units first: a listener that is notified of slots finds both. */
+  #giveBack({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     try {
       try {
-        // Units first: a listener that is notified of slots finds both.
-        if (units > 0) this.#mayReject(this.pool?.release(units, outcome, durationMs, nowMs))
+        if (units > 0) this.#end(this.pool, units, nowMs, outcome, durationMs)
       } finally {
-        this.#mayReject(this.capacity.release(width, outcome, durationMs, nowMs))
+        this.#end(this.capacity, width, nowMs, outcome, durationMs)
       }
     } catch (error) {
       this.#failed()
@@ -186,25 +184,17 @@ export class SlotSupply {
     }
   }
 
-  /** The same for a request that started, but did not run. */
-  undo({ width, units }: Need, nowMs: number): void {
-    try {
-      try {
-        if (units > 0) this.#mayReject(this.pool?.undo(units, nowMs))
-      } finally {
-        this.#mayReject(this.capacity.undo(width, nowMs))
-      }
-    } catch (error) {
-      this.#failed()
-      throw error
-    }
+  #end(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+    const given: unknown =
+      outcome === undefined ? capacity?.undo(width, nowMs) : capacity?.release(width, outcome, durationMs, nowMs)
+    this.#mayReject(given)
   }
 
   /** Returns slots that were taken in vain. */
   #putBack(capacity: Capacity, width: number, nowMs: number): void {
     this.isTaking = true
     try {
-      this.#mayReject(capacity.undo(width, nowMs))
+      this.#end(capacity, width, nowMs)
     } finally {
       this.isTaking = false
     }

@@ -1,4 +1,4 @@
-import { LATELY_REQUESTS, LEAST_RATE, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
+import { LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
 
 /**
  * A run without failure of a hundred requests and this many seconds shows the delivered rate by itself: more than a
@@ -8,16 +8,10 @@ import { LATELY_REQUESTS, LEAST_RATE, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERAT
 export const TELLING_SECONDS = 3
 /** A run of this many times as many is trusted: then twice as much is tried, and more. */
 const TRUSTED_RUNS = 3
-/**
- * Among several processes: rate of each one's growth while little fails, and its concession per turn while more fails.
- */
+/** Rate of each process's growth while little fails, so that those that serve little catch up. */
 const GROWTH_PER_SECOND = 0.003
-const WAY_PER_TURN = 0.2
+/** Without a proof at full admission the rate falls to no less than this part of what the last one showed. */
 export const MOST_WAY = 0.8
-/** Time for which a silent process may continue unheard: then this part of its share fails in addition. */
-const UNHEARD_SECONDS = 5
-const UNHEARD_FAILS = 0.5
-
 /**
  * The rate that a resource was seen to deliver, in cost per second. It rises with the delivered rate, and falls only
  * after proof that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission.
@@ -32,9 +26,6 @@ export class Delivery {
   /** Start of the trouble, and the cost served since then. Failures had shown that the store was empty. */
   #troubleAt = 0
   #servedSince = 0
-  /** The part of processes that may continue unheard, and since when. */
-  #unheard = 0
-  #unheardAt = 0
   /** The run since the last failure: its start, cost served in it, significant requests. */
   #runAt = 0
   #served = 0
@@ -74,41 +65,30 @@ export class Delivery {
   }
 
   /** Refusing was shown to be free, down to `delivered`. `full`: at full admission, which delivered `before`. */
-  shows(delivered: number, full: boolean, before: number, now: number): void {
+  shows(delivered: number, full: boolean, before: number, now: number, keepsAll: boolean): void {
     if (full) {
       this.#shown = delivered
       this.#lasting = Math.min(before, this.#servedSince / (now - this.#troubleAt))
     }
-    this.perSecond = Math.max(delivered, MOST_WAY * this.#shown)
+    this.perSecond = Math.max(delivered, this.#least(keepsAll))
   }
 
   /** More than usual fails, by `beyond`: others need more, if there are any. */
   giveWay(beyond: number, keepsAll: boolean): void {
-    const least = Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)
-    this.perSecond = Math.max(Math.min(this.perSecond, least), this.perSecond * (1 - WAY_PER_TURN * beyond))
+    this.perSecond = Math.max(
+      Math.min(this.perSecond, this.#least(keepsAll)),
+      this.perSecond * (1 - (1 - MOST_WAY) * beyond),
+    )
   }
 
-  /**
-   * A process with this part may have gone, or continue unheard: it gets a concession, if soon about as much more
-   * fails.
-   */
-  doubt(part: number, now: number): void {
+  /** Without a proof at full admission it falls no lower. `keepsAll`: nobody would use what is given up. */
+  #least(keepsAll: boolean): number {
+    return Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)
+  }
+
+  /** Others give way, if soon more fails: this `part` of what was shown was perhaps delivered to a process that left. */
+  doubt(part: number): void {
     this.#shown *= 1 - part
-    this.#unheard = 1 - (1 - this.#unheard) * (1 - part)
-    this.#unheardAt = now
-  }
-
-  /** True if a process continues unheard, because the additional failures match its cost. */
-  giveWayUnheard(beyond: number, now: number): boolean {
-    if (now - this.#unheardAt > UNHEARD_SECONDS) this.#unheard = 0
-    if (this.#unheard === 0 || beyond < UNHEARD_FAILS * this.#unheard) return false
-    this.perSecond *= 1 - this.#unheard
-    this.#unheard = 0
-    return true
-  }
-
-  get isDoubted(): boolean {
-    return this.#unheard > 0
   }
 
   /** It was the rate delivered to several; from now on it is this part. */
@@ -120,9 +100,8 @@ export class Delivery {
 
 /** Longest time over which rates are averaged, with any number of requests. */
 const MOST_RATE_SECONDS = 30
+/** The clock's progress and refusals are averaged over these. */
 const LATELY_SECONDS = 5
-/** Outcomes over which shares and delays are averaged. */
-const OUTCOMES = 50
 
 /** Recent admitted, served and refused cost per second, and the failed share. Times in seconds. */
 export class Traffic {

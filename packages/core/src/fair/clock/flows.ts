@@ -1,6 +1,6 @@
 import { mix32 } from '../../hash.js'
 import type { FlowKey } from '../placement.js'
-import { LATELY_REQUESTS, VERY_SURE } from './state.js'
+import { GRAIN, LATELY_REQUESTS, LEAST_RATE, VERY_SURE } from './state.js'
 
 /**
  * For every flow the time until which it has had its share, in constant memory: levels of cells, of which a flow has
@@ -74,8 +74,6 @@ const PLACES = 4
  */
 const ROTATIONS = 10
 const CROWDED = 1 / 8
-/** It ends immediately at this part: rotations may be rare, or never occur. */
-const FULL = 1 / 4
 
 /**
  * Flows that were recently served: in this generation, of ten rotations at most, or in the one before. Two Bloom
@@ -115,7 +113,8 @@ export class KnownFlows {
       this.#now[bit >>> 5] = more
       this.#set++
     }
-    if (this.#set > FULL * this.#mask) this.#end(false)
+    // Rotations may be rare, or never occur.
+    if (this.#set > 2 * CROWDED * this.#mask) this.#end(false)
   }
 
   /** `rotations` have passed. A flow that was not served in two generations is forgotten. */
@@ -148,15 +147,13 @@ export class KnownFlows {
 const MEMORY_SECONDS = 10
 /** A flow's failures are its own if they are more than this many times the usual share of its outcomes... */
 const TIMES = 2
-/** Additional variance of a count, beyond random variation. */
-const GRAIN = 0.5
 /**
  * With fewer successes in total there is no comparison; and a flow without any is judged by itself once it has this
  * number of outcomes, and together with other new names before.
  */
 const LEAST_SEEN = 3
-/** Weights grow with time, instead of all counts decaying; they are rescaled when they have grown by e to this. */
-const MOST_GROWTH = 40
+/** Weights grow with time, instead of all counts decaying; they are rescaled before the sketch's numbers overflow. */
+const MOST_AGE = -2 * Math.log(LEAST_RATE)
 
 /**
  * Attributes failures. A failure caused by the flow itself, by its own quota, a broken client, an attack, says nothing
@@ -252,7 +249,7 @@ export class OwnFailures {
   #weight(now: number): number {
     if (Number.isNaN(this.#begin)) this.#begin = now
     let age = (now - this.#begin) / MEMORY_SECONDS
-    if (age > MOST_GROWTH) {
+    if (age > MOST_AGE) {
       const scale = Math.exp(-age)
       for (const list of [this.#outcomes, this.#failures]) for (let i = 0; i < list.length; i++) list[i]! *= scale
       for (const counts of [this.#seen, this.#unknown]) {

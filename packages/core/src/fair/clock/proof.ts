@@ -1,4 +1,14 @@
-import { DELAYS, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED, VERY_SURE } from './state.js'
+import {
+  DELAYS,
+  GRAIN,
+  LEAST_SERVED,
+  OUTCOMES,
+  RATE_REQUESTS,
+  RATE_SECONDS,
+  SURE,
+  TOLERATED,
+  VERY_SURE,
+} from './state.js'
 
 /**
  * Part of the first half that is left out, and half of that of the second: earlier admissions still have their effect.
@@ -9,22 +19,14 @@ export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes of each half is known. */
 const HEARD = 0.6
-/** Counts are halved beyond this many outcomes. */
+/** Counts are halved beyond this many outcomes; while nothing is refused, doubt after half of it counts against a shortage. */
 const MOST_OUTCOMES = 1_600
-/** While nothing is refused, doubt after this many outcomes counts against a shortage. */
-const MOST_DOUBT = 400
 /**
- * Parts of the failures explained by a shortage: if this part disappears, there is a shortage; if this part stays,
- * there is none.
+ * Parts of the failures explained by a shortage: if this part disappears, and its size is known as precisely, there
+ * is a shortage; if this part stays, there is none.
  */
 const GONE = 0.3
 const STAYED = 0.4
-/** To conclude that they stay: less certainty is needed before anything is refused than once a shortage was shown. */
-const SURE_STAYED = 1.5
-/** No shortage if the share of failures that disappeared is not known more precisely than this. */
-const MOST_ERROR = 0.3
-/** Once requests are refused, refusing more is not free if less than this part of the earlier rate is served. */
-const KEPT = 0.9
 /** Turns until the next look, once failures are known to stay: twice as many each time. */
 const MOST_PAUSE = 32
 
@@ -72,7 +74,7 @@ class Half {
 
   /** Variance of the share, with half a failure added. */
   get variance(): number {
-    const share = (this.failures + 0.5) / (this.outcomes + 1)
+    const share = (this.failures + GRAIN) / (this.outcomes + 2 * GRAIN)
     return (share * (1 - share)) / this.outcomes
   }
 }
@@ -198,12 +200,14 @@ export class Looks {
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.deliveredBefore = before.servedPerSecond
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
+    // Once requests are refused, refusing more is not free if as much less is served.
     const kept = during.servedPerSecond / before.servedPerSecond
-    if ((open || kept >= KEPT) && gone - SURE * error > GONE && error < MOST_ERROR) {
+    if ((open || kept >= 1 - LEAST_DEPTH) && gone - SURE * error > GONE && error < GONE) {
       this.clear()
       return 'free'
     }
-    if (gone + (open ? SURE_STAYED : VERY_SURE) * error < STAYED || (open && outcomes > MOST_DOUBT)) {
+    // Less certainty is needed before anything is refused than once a shortage was shown.
+    if (gone + (open ? 1 : VERY_SURE) * error < STAYED || (open && outcomes > MOST_OUTCOMES / 2)) {
       this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
@@ -242,22 +246,14 @@ export class Looks {
 
 /** Mean number of requests in a window: small enough for random variation, and to fill many windows soon. */
 const WINDOW_REQUESTS = 5
-/** In a deep overload a window holds more, at most this many: counting in whole requests would hide the slope. */
-const MOST_REQUESTS = 10_000
-/** Windows are restarted when they should be this many times as long. */
-const TOO_SHORT = 3
-/** The length of windows suits the rate at their start; this many times as many requests end that. */
-const CROWDED = 6
-/** Windows after which the slope is trusted, and those over which it is averaged. */
+/** Windows of a different length say something different: they restart when another would suit this much better. */
+const MISFIT = 4
+/** Windows after which the slope is trusted. */
 const LEAST_WINDOWS = 10
-const MEAN_WINDOWS = 40
-/** A window is counted after this many windows, and its delays: until then outcomes are awaited. */
-const WAIT_WINDOWS = 2
+/** Most windows that await outcomes. */
 const MOST_WAITING = 100
 /** A smaller slope, relative to the served share, counts as zero: served per additional admitted request. */
 const NOTHING = 0.35
-/** Variance of the served cost by counting in whole requests. */
-const GRAIN = 0.25
 
 /**
  * Is more served when more is admitted? Random variation admits more in one moment and less in the next, so the data
@@ -281,8 +277,6 @@ export class DeliverySlope {
   #end = 0
   #first = 0
   #last = -1
-  #inWindow = 0
-  #expected = 0
 
   /** `grain`: windows are whole multiples of this many seconds, because all admissions in one are reported at once. */
   constructor(grain = 0) {
@@ -301,26 +295,21 @@ export class DeliverySlope {
    * and `servedShare` of it is served.
    */
   admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
-    const isOver = this.#length === 0 || now >= this.#end
-    const length = isOver ? this.#lengthFor(perSecond, servedShare, meanCost, delay) : this.#length
-    const isGap = now >= this.#end + 1000 * this.#length
-    const isCrowded = this.#inWindow >= CROWDED * this.#expected
-    if (this.#length === 0 || isGap || isCrowded || length > TOO_SHORT * this.#length) {
+    const length = this.#lengthFor(perSecond, servedShare, meanCost, delay)
+    const fits = length < MISFIT * this.#length && this.#length < MISFIT * length
+    if (!fits || now >= this.#end + MOST_WAITING * this.#length) {
       this.clear()
-      this.#length = isOver ? length : this.#lengthFor(perSecond, servedShare, meanCost, delay)
-      this.#expected = (this.#length * perSecond) / meanCost
+      this.#length = length
       this.#end = this.#grain > 0 ? this.#grain * Math.floor(now / this.#grain) : now
     }
     while (now >= this.#end) {
       this.#end += this.#length
-      const waiting = WAIT_WINDOWS + Math.min(MOST_WAITING - WAIT_WINDOWS, Math.floor((DELAYS * delay) / this.#length))
+      const waiting = Math.min(MOST_WAITING, 1 + Math.ceil((DELAYS * delay) / this.#length))
       while (this.#last - this.#first >= waiting) this.#count(this.#first++)
       const slot = ++this.#last % this.#heard.length
       this.#heard[slot] = 0
       this.#served[slot] = 0
-      this.#inWindow = 0
     }
-    this.#inWindow++
     return this.#last
   }
 
@@ -347,20 +336,21 @@ export class DeliverySlope {
     if (!(variance > 0) || share < usual + TOLERATED || !(meanServed > 0)) return 0
     const slope = (sums[4]! / windows - mean * meanServed) / variance
     const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
-    const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
+    const error = Math.sqrt(Math.max((GRAIN * meanCost) ** 2, unexplained) / (variance * windows))
     return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
   }
 
   /** Target length of a window, in seconds. */
   #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
-    const heardOf = (DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
-    const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))
-    const seconds = Math.max(heardOf, (requests * meanCost) / perSecond)
+    // In a deep overload a window holds more: counting in whole requests would hide the slope.
+    const requests = Math.max(WINDOW_REQUESTS, (GRAIN / Math.max(LEAST_SERVED, servedShare)) ** 2)
+    const seconds = Math.max((DELAYS * delay) / MOST_WAITING, (requests * meanCost) / perSecond)
     return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
   }
 
   #count(window: number): void {
-    const kept = Math.exp(-1 / MEAN_WINDOWS)
+    // Once requests are refused, refusing more is not free if as much less is served.
+    const kept = Math.exp(-1 / OUTCOMES)
     const heard = this.#heard[window % this.#heard.length]!
     const served = this.#served[window % this.#heard.length]!
     const sums = this.#sums

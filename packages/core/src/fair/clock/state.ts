@@ -49,5 +49,11 @@ export const RATE_SECONDS = 2
 export const RATE_REQUESTS = 30
 /** Mean delays after which all but a few outcomes of admitted requests are known. */
 export const DELAYS = 4
+/** Outcomes, or windows of them, over which shares and delays are averaged. */
+export const OUTCOMES = 50
+/** Counts are whole: half an event is never certain. */
+export const GRAIN = 0.5
+/** A smaller served share is an outage. There is nothing to share, and nothing to learn. */
+export const LEAST_SERVED = 1e-3
 /** Requests a second: keeps the arithmetic finite. */
 export const LEAST_RATE = 1e-9

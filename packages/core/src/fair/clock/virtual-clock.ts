@@ -74,8 +74,7 @@ export class VirtualClock {
   }
 }
 
-/** Target remainder: this many requests and this many seconds of capacity. */
-const RESERVE_REQUESTS = 1
+/** Target remainder: one request and this many seconds of capacity. */
 const RESERVE_SECONDS = 0.1
 /** Largest debt: one request, or the service of this time: flows that arrive next would pay it. */
 const DEBT_SECONDS = 0.01
@@ -121,7 +120,7 @@ export class Reserve {
    * For a resource that delivers `deliverable` and is tried with `perSecond`; `lag`: delay until others learn of it.
    */
   size(meanCost: number, deliverable: number, perSecond: number, lag: number): void {
-    this.target = RESERVE_REQUESTS * meanCost + (RESERVE_SECONDS + lag) * deliverable
+    this.target = meanCost + (RESERVE_SECONDS + lag) * deliverable
     this.most = Math.max(this.#credit * meanCost, MOST_SECONDS * perSecond)
   }
 
