@@ -52,7 +52,8 @@ interface Round {
  *
  * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have become
  * slower, at any level, because a service downstream did. The climb ends if those of the level above were slower than
- * these too, and otherwise goes on from here, with this round as its only data.
+ * these too, and otherwise goes on from here, with this round as its only data. That round begins once no more are in flight than
+ * its level allows, and waits for 30 completions.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
  * is in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
@@ -167,7 +168,8 @@ export class Climb {
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
     if (this.#completions >= enough) return this.#measuredMs >= SHORTEST_MS + this.#settleMs
-    return !this.careful && this.#measuredMs >= longer * LONGEST_MS
+    if (this.careful || this.#measuredMs < longer * LONGEST_MS) return false
+    return this.#doubt === undefined || this.#completions >= CAREFUL_ENOUGH
   }
 
   #begin(): void {
