@@ -4,7 +4,13 @@ import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'lab', include: ['src/**/*.test.ts'], testTimeout: isDeep ? 7_200_000 : 180_000, isolate: false },
+  test: {
+    name: 'lab',
+    include: ['src/**/*.test.ts'],
+    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
+    testTimeout: isDeep ? 7_200_000 : 180_000,
+    isolate: false,
+  },
 })
 
 export default config

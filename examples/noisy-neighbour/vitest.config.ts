@@ -1,7 +1,13 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'noisy-neighbour', include: ['src/**/*.test.ts'], testTimeout: 180_000 },
+  test: {
+    name: 'noisy-neighbour',
+    include: ['src/**/*.test.ts'],
+    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
+    testTimeout: 180_000,
+    isolate: false,
+  },
 })
 
 export default config

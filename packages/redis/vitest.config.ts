@@ -4,8 +4,10 @@ const config: UserProjectConfigExport = defineProject({
   test: {
     name: 'redis',
     include: ['src/**/*.test.ts'],
+    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    isolate: false,
     // Most of the time these tests wait for windows to end.
     maxWorkers: 3,
     sequence: { groupOrder: 1 },

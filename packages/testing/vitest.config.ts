@@ -1,7 +1,7 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'testing', include: ['src/**/*.test.ts'], testTimeout: 120_000 },
+  test: { name: 'testing', include: ['src/**/*.test.ts'], testTimeout: 120_000, isolate: false },
 })
 
 export default config

@@ -11,7 +11,7 @@ export function nestTests(major: number, folder: string): ViteUserConfig {
     test: {
       name: `nest ${major}`,
       include: ['src/**/*.test.ts'],
-      env: { FAIRLEAD_NEST: `${major}`, FAIRLEAD_CROWD: '1000' },
+      env: { FAIRLEAD_NEST: `${major}`, FAIRLEAD_CROWD: '1000', FAIRLEAD_WIDE: '1' },
       testTimeout: 180_000,
     },
   })

@@ -200,29 +200,32 @@ describe('the gateway, in front of an engine that answers otherwise', () => {
     expect(await usedAtRest(gateway)).toBe(35)
   })
 
-  it.each(['{"error":{"code":500,"message":"out of memory"}}', 'out of memory'])(
-    'passes an error in a stream on as it comes, and charges what was written before: %s',
-    async (error) => {
-      const event = `data: ${JSON.stringify({ choices: [{ delta: { content: 'a' } }] })}\n\n`
-      const broken = await engineOf((res) => res.end(`${event}data: ${error}\n\n`))
-      const gateway = await start({ UPSTREAM_URL: broken })
+  it('passes an error in a stream on as it comes, and charges what was written before', async () => {
+    const event = `data: ${JSON.stringify({ choices: [{ delta: { content: 'a' } }] })}\n\n`
+    let error = ''
+    const broken = await engineOf((res) => res.end(`${event}data: ${error}\n\n`))
+    const gateway = await start({ UPSTREAM_URL: broken })
+    let used = 0
+    for (error of ['{"error":{"code":500,"message":"out of memory"}}', 'out of memory']) {
       const reply = await ask(gateway, 'team', question(5, { stream: true }))
       expect([reply.status, (await dataOf(reply))[1]]).toEqual([200, error])
-      expect(await usedAtRest(gateway)).toBe(6)
-    },
-  )
+      used += 6
+      expect(await usedAtRest(gateway)).toBe(used)
+    }
+  })
 
-  it.each([{ total_tokens: 9 }, { prompt_tokens: 5, completion_tokens: -2, total_tokens: 3 }, 'many', null])(
-    'charges and learns nothing by a usage that is no counts: %j',
-    async (usage) => {
-      const odd = await engineOf((res) => res.end(JSON.stringify({ choices: [], usage })))
-      const gateway = await start({ UPSTREAM_URL: odd })
+  it('charges and learns nothing by a usage that is no counts', async () => {
+    let usage: unknown
+    const odd = await engineOf((res) => res.end(JSON.stringify({ choices: [], usage })))
+    const gateway = await start({ UPSTREAM_URL: odd })
+    let used = 0
+    for (usage of [{ total_tokens: 9 }, { prompt_tokens: 5, completion_tokens: -2, total_tokens: 3 }, 'many', null])
       for (let i = 1; i <= 2; i++) {
         expect((await ask(gateway, 'team', question(5))).status).toBe(200)
-        expect(await usedAtRest(gateway)).toBe(5 * i)
+        used += 5
+        expect(await usedAtRest(gateway)).toBe(used)
       }
-    },
-  )
+  })
 })
 
 describe('the gateway, to many', () => {
@@ -281,18 +284,21 @@ describe('the gateway, to many', () => {
     expect(engine.preempted).toBe(0)
   })
 
-  it('splits one budget between two processes on one Redis by weight', async () => {
-    const redis = await startRedis()
-    cleanups.push(() => redis.stop())
-    const fleet = [await start({ REDIS_URL: redis.url }), await start({ REDIS_URL: redis.url })]
-    const [enterprise, free] = await Promise.all([
-      askUntilRefused(fleet, 'enterprise', 50),
-      askUntilRefused(fleet, 'free', 50),
-    ])
-    const shares = await Promise.all(fleet.map(shown))
-    expect(shares.map(({ budget }) => budget.used).reduce((a, b) => a + b)).toBe(enterprise + free)
-    expect(enterprise + free).toBeLessThanOrEqual(LIMIT)
-    expect(enterprise + free).toBeGreaterThan(LIMIT - 1_000)
-    expect(Math.abs(enterprise / 4 - free)).toBeLessThanOrEqual(400)
-  })
+  it.runIf(process.env['FAIRLEAD_WIDE'] !== undefined)(
+    'splits one budget between two processes on one Redis by weight',
+    async () => {
+      const redis = await startRedis()
+      cleanups.push(() => redis.stop())
+      const fleet = [await start({ REDIS_URL: redis.url }), await start({ REDIS_URL: redis.url })]
+      const [enterprise, free] = await Promise.all([
+        askUntilRefused(fleet, 'enterprise', 50),
+        askUntilRefused(fleet, 'free', 50),
+      ])
+      const shares = await Promise.all(fleet.map(shown))
+      expect(shares.map(({ budget }) => budget.used).reduce((a, b) => a + b)).toBe(enterprise + free)
+      expect(enterprise + free).toBeLessThanOrEqual(LIMIT)
+      expect(enterprise + free).toBeGreaterThan(LIMIT - 1_000)
+      expect(Math.abs(enterprise / 4 - free)).toBeLessThanOrEqual(400)
+    },
+  )
 })

@@ -8,8 +8,8 @@ import { printTable } from './table.js'
  * Cost of a request that waits for its turn: enqueue and dequeue, while a number of others wait, beside p-queue, which
  * knows no flows. p-queue has no bare queue to call: its figure is a whole task, with its promise.
  *
- * The flows come in a shuffled order, one request each, repeatedly. An argument selects the forms whose names begin
- * with it.
+ * A `Map` alone shows what the names cost by themselves. The flows come in a shuffled order, one request each,
+ * repeatedly. An argument selects the forms whose names begin with it.
  */
 const WAITING = [64, 1_000, 100_000]
 const FLOWS = [100, 10_000, 1_000_000]
@@ -27,6 +27,19 @@ function enqueueAndDequeue(options: FairQueueOptions, waiting: number, names: re
   return (flow: string) => {
     queue.enqueue(flow, 0)
     return queue.dequeue()
+  }
+}
+
+/** The least that a record for each waiting flow costs: in a `Map`, and out of it again. */
+function inAndOut(waiting: number, names: readonly string[]): (flow: string) => void {
+  const records = new Map<string, object>()
+  const line = Array.from({ length: waiting }, (_, i) => names[i % names.length]!)
+  let at = 0
+  return (flow) => {
+    if (!records.has(flow)) records.set(flow, {})
+    records.delete(line[at]!)
+    line[at] = flow
+    at = at + 1 === waiting ? 0 : at + 1
   }
 }
 
@@ -54,6 +67,9 @@ for (const flows of FLOWS) {
       row.push((await costOf(enqueueAndDequeue(options, waiting, names), names)).ns.toFixed(0))
     rows.push(row)
   }
+  const least = ['a `Map` alone', flows.toLocaleString('en')]
+  for (const waiting of WAITING) least.push((await costOf(inAndOut(waiting, names), names)).ns.toFixed(0))
+  rows.push(least)
 }
 const tasks = ['p-queue, a task', '-']
 for (const waiting of WAITING) {

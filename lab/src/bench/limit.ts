@@ -1,9 +1,9 @@
 /**
- * Cost of a task in `fairLimit`, beside p-queue, which knows no flows, and the task without either.
+ * Cost of a task in `fairLimit`, beside libraries that know no flows, and the task without any.
  *
  *     pnpm bench:limit [slices]
  *
- * One process runs all three in turn, slice by slice, so that other load on the machine affects all of them alike;
+ * One process runs all in turn, slice by slice, so that other load on the machine affects all of them alike;
  * ratios are medians over rounds, of CPU time. A task awaits one promise and ends; each finished task is submitted
  * again, so that the number of waiting tasks is constant. Promises are counted by the engine's own hook, and bytes on
  * the heap in separate slices.
@@ -16,7 +16,8 @@ import { printTable } from './table.js'
 const WAITING = [0, 100, 1_000]
 const TASKS = 20_000
 const WARM_UP_SLICES = 6
-const NAMES = ['`fairLimit`', 'p-queue', 'no line']
+const NAMES = ['`fairLimit`', 'p-queue,', 'p-queue with', 'p-limit', 'async-sema', 'no line']
+const [P_QUEUE, NO_LINE] = [1, NAMES.length - 1]
 
 type Run = (flow: string, task: () => Promise<void>) => Promise<unknown>
 
@@ -84,10 +85,10 @@ for (const waiting of WAITING) {
   for (const [k, run] of runs.entries())
     rows.push([
       waiting.toLocaleString('en'),
-      NAMES[k]!,
+      NAMES[k]!.replace(',', ''),
       median(ns[k]!).toFixed(0),
-      median(ns[k]!.map((own, i) => own / ns[1]![i]!)).toFixed(2),
-      median(ns[k]!.map((own, i) => (own - ns[2]![i]!) / (ns[1]![i]! - ns[2]![i]!))).toFixed(2),
+      median(ns[k]!.map((own, i) => own / ns[P_QUEUE]![i]!)).toFixed(2),
+      median(ns[k]!.map((own, i) => (own - ns[NO_LINE]![i]!) / (ns[P_QUEUE]![i]! - ns[NO_LINE]![i]!))).toFixed(2),
       (await promisesOf(run, waiting)).toFixed(1),
       (await bytesOf(run, waiting)).toFixed(0),
     ])

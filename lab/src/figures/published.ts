@@ -133,6 +133,8 @@ const LOADS = [
   },
 ] as const
 const GATEWAY_SLOTS = 32
+/** Requests of 512 tokens that fit into the engine's pool of 10 000 tokens, rounded up. */
+const FITTING_SLOTS = 20
 
 interface Load {
   readonly name: string
@@ -159,6 +161,9 @@ function loads({ part }: Effort, tell: Tell): Load[] {
         row('our queue, inside the engine', () => engine.ours()),
         row(`our queue, a gateway of ${GATEWAY_SLOTS} slots before a first-come engine`, () =>
           engine.gateway(GATEWAY_SLOTS, engine.ours()),
+        ),
+        row(`the same with ${FITTING_SLOTS} slots, as many as fit into the engine`, () =>
+          engine.gateway(FITTING_SLOTS, engine.ours()),
         ),
       ],
     }
@@ -224,13 +229,20 @@ function aimsOf(smooth: readonly Smooth[], waits: readonly Waits[], alone: Waits
       }),
     ),
     { what: `time lost beside order of age, ms: ${alone.name}`, ours: alone.lost, goal: { most: 0 }, digits: 0 },
-    ...engines.flatMap(({ name, published, goals, rows }): Aim[] => {
-      const { most, mean: average } = rows.at(-1)!.unfairness
-      return [
-        { what: `gateway, ${name}: most difference`, published: published[0], ours: most, goal: { most: goals[0]! } },
-        { what: 'mean difference', published: published[1], ours: average, goal: { most: goals[1]! } },
-      ]
-    }),
+    ...engines.flatMap(({ name, published, goals, rows }) =>
+      [GATEWAY_SLOTS, FITTING_SLOTS].flatMap((slots, i): Aim[] => {
+        const { most, mean: average } = rows.at(i - 2)!.unfairness
+        return [
+          {
+            what: `gateway of ${slots} slots, ${name}: most difference`,
+            published: published[0],
+            ours: most,
+            goal: { most: goals[0]! },
+          },
+          { what: 'mean difference', published: published[1], ours: average, goal: { most: goals[1]! } },
+        ]
+      }),
+    ),
   ]
 }
 

@@ -44,13 +44,13 @@ describe('a variant of the fair clock', () => {
 
   it('is the whole program, with another constant', async () => {
     const outfile = await inFolder()
-    await bundleVariant(entry, [{ file: 'fair/clock/looks', name: 'SETTLES', value: 0.017 }], outfile)
+    await bundleVariant(entry, [{ file: 'fair/clock/proof', name: 'SETTLES', value: 0.017 }], outfile)
     expect(await readFile(outfile, 'utf8')).toMatch(/^var SETTLES = 0.017;$/m)
     expect(await import(outfile)).toHaveProperty('RULES')
   })
 
   it('rejects where there is no such constant', async () => {
-    const change = { file: 'fair/clock/looks', name: 'NONE', value: 1 }
+    const change = { file: 'fair/clock/proof', name: 'NONE', value: 1 }
     await expect(bundleVariant(entry, [change], await inFolder())).rejects.toThrow('no constant NONE')
   })
 })

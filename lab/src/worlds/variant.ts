@@ -20,7 +20,7 @@ interface Manifest {
 
 const CORE = fileURLToPath(new URL('../../../packages/core', import.meta.url))
 
-/** The path of a module of core's source: `fair/clock/looks`, for one. */
+/** The path of a module of core's source: `fair/clock/proof`, for one. */
 export const sourceOf = (module: string): string => join(CORE, 'src', `${module}.ts`)
 
 /** Bundles `entry`, and core from its source with these changes, into one file. A constant that is not there rejects. */

@@ -8,7 +8,7 @@ import { TestProcess } from './fixtures/test-process.js'
 import { textOf } from './fixtures/text-of.js'
 import { WIRE } from './grpc/wire.js'
 
-const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 150)
+const RUNS = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? (process.env['FAIRLEAD_WIDE'] === undefined ? 50 : 150))
 
 const ends: (() => unknown)[] = []
 

@@ -1,13 +1,5 @@
 import type { Http2ServerRequest } from 'node:http2'
-import {
-  fairOf,
-  isLater,
-  type RequestOptions,
-  type RouteSettings,
-  requireRouteSettings,
-  runFor,
-  withRouteSettings,
-} from '@fairlead/core/http'
+import { fairOf, isLater, type RouteSettings, requireRouteSettings, runFor } from '@fairlead/core/http'
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 
 /** A route's `config.fair`: settings of its own, or false for a route that no gate sees. */
@@ -24,23 +16,11 @@ interface Settings extends RouteSettings<[request: FastifyRequest, reply: Fastif
 
 const NONE: Settings = { skip: false }
 const SKIPPED: Settings = { skip: true }
-/** Caches a request's route settings: they are read five times, and Fastify creates `routeOptions` each time. */
-export const SETTINGS: unique symbol = Symbol('fair settings')
 
-function settingsOf(request: FastifyRequest & { [SETTINGS]?: Settings }): Settings {
-  const known = request[SETTINGS]
-  if (known !== undefined) return known
+/** The settings of a request's route. */
+export function settingsOf(request: FastifyRequest): Settings {
   const { fair } = request.routeOptions.config
-  const settings = fair === undefined ? NONE : fair === false ? SKIPPED : { ...fair, skip: false }
-  request[SETTINGS] = settings
-  return settings
-}
-
-/** The options that a route can set: its values, otherwise those of the plugin's `options`. */
-export function withRoutes(
-  options: RequestOptions<[request: FastifyRequest, reply: FastifyReply]>,
-): RequestOptions<[request: FastifyRequest, reply: FastifyReply]> {
-  return withRouteSettings(options, settingsOf)
+  return fair === undefined ? NONE : fair === false ? SKIPPED : { ...fair, skip: false }
 }
 
 /** Handlers that are wrapped already: the HEAD route gets the GET route's handler. */

@@ -13,15 +13,15 @@ import {
 import { defaultShed } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { addressOf, type Exchange, exchangeOf, headersOf, onSharedResponseEnd, outerVisit } from './context.js'
-import { withDecorators } from './decorators.js'
+import { decoratedBy } from './decorators.js'
 import { FairException, transportException } from './exception.js'
 import { type FairOptions, requireFairOptions } from './options.js'
 
 /** A request to a Nest handler, on its way through the gate. */
-export type Visit = HttpVisit<[context: ExecutionContext]>
+export type GuardedVisit = HttpVisit<[context: ExecutionContext]>
 
 /** An HTTP request that a guard may have seen: its admitted visit, or null if the guard let it pass. */
-type Guarded = Record<symbol, Visit | null | undefined>
+type Guarded = Record<symbol, GuardedVisit | null | undefined>
 
 /** The common part of Express's response and Fastify's reply. */
 interface Reply {
@@ -37,6 +37,7 @@ const nest: Framework<[context: ExecutionContext]> = {
   // The response of other contexts also serves other handlers: there only the handler's own error decides.
   status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
   shed: defaultShed,
+  settings: decoratedBy,
   untrustedHeaders: headersOf,
   trust:
     "Say which proxies to trust (Express: app.set('trust proxy', 1), Fastify: trustProxy), or set the option address or " +
@@ -61,7 +62,7 @@ export class FairAdmission {
   constructor(options: FairOptions) {
     requireFairOptions(options)
     const { at: _, exchange = exchangeOf, ...http } = options
-    this.#http = new NodeAdmission(nest, { ...http, ...withDecorators(http) })
+    this.#http = new NodeAdmission(nest, http)
     this.#handler = options.handler
     this.#exchange = exchange
     this.#closesGate = options.gate === undefined
@@ -75,7 +76,7 @@ export class FairAdmission {
    * Begins a visit that is told when its response has ended or, if the response serves others too, when its client
    * left. Undefined if nothing would ever report the end: then the request has to pass.
    */
-  visit(context: ExecutionContext): Visit | undefined {
+  visit(context: ExecutionContext): GuardedVisit | undefined {
     const exchange = this.#exchange(context)
     if (context.getType() !== 'http') {
       const visit = this.#http.visit([context], undefined)
@@ -92,7 +93,7 @@ export class FairAdmission {
   }
 
   /** Asks the gate. Undefined: no gate judges this request. */
-  ask(visit: Visit): Answer | Promise<Answer> {
+  ask(visit: GuardedVisit): Answer | Promise<Answer> {
     return this.#http.ask(visit)
   }
 
@@ -100,7 +101,7 @@ export class FairAdmission {
    * The gate has admitted the request: false if the client left meanwhile. An HTTP response then reports the rest of
    * its budgets, unless it also answers other handlers.
    */
-  admit(visit: Visit, permit: Permit): boolean {
+  admit(visit: GuardedVisit, permit: Permit): boolean {
     const { target } = visit
     // The guard has done this before the interceptor runs.
     if (visit.permit === undefined && target[0].getType() === 'http') this.#http.tell(permit, rawResponse(target[0]))
@@ -108,7 +109,7 @@ export class FairAdmission {
   }
 
   /** Rejects with the exception for a visit that was refused, or has ended. */
-  async refuse({ target: [context] }: Visit, decision: Decision): Promise<never> {
+  async refuse({ target: [context] }: GuardedVisit, decision: Decision): Promise<never> {
     const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
     const type = context.getType()
     const isGone = refusal.refusal.reason === 'gone'
@@ -125,12 +126,12 @@ export class FairAdmission {
   }
 
   /** The guard's answer, for the interceptor: the admitted visit, or null if the request must pass. */
-  leave(context: ExecutionContext, visit: Visit | null): void {
+  leave(context: ExecutionContext, visit: GuardedVisit | null): void {
     context.getArgByIndex<Guarded>(0)[this.#guarded] = visit
   }
 
   /** The guard's answer for this request; undefined without a guard. */
-  guarded(context: ExecutionContext): Visit | null | undefined {
+  guarded(context: ExecutionContext): GuardedVisit | null | undefined {
     return context.getType() === 'http' ? context.getArgByIndex<Guarded>(0)[this.#guarded] : undefined
   }
 

@@ -1,10 +1,4 @@
-import {
-  type FairRequest,
-  type RequestOptions,
-  type RouteSettings,
-  requireRouteSettings,
-  withRouteSettings,
-} from '@fairlead/core/http'
+import { type FairRequest, type RouteSettings, requireRouteSettings } from '@fairlead/core/http'
 import { type CustomDecorator, createParamDecorator, type ExecutionContext, Inject, SetMetadata } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import { visitOf } from './context.js'
@@ -49,36 +43,25 @@ const SKIP_KEY = 'fairlead:skip'
 
 /** The combined settings of the decorators on a handler and its controller. */
 interface Decorated extends FairSettings {
-  readonly handler: unknown
   readonly controller: unknown
   readonly skip: boolean
 }
 
 const reflector = new Reflector()
 const decorated = new WeakMap<object, Decorated>()
-/** The last result: a request reads one setting after the other. */
-let latest: Decorated | undefined
 
 /** The handler's own decorators override the controller's, one setting at a time. Read once per handler. */
-function decoratedBy(context: ExecutionContext): Decorated {
+export function decoratedBy(context: ExecutionContext): FairSettings & { readonly skip: boolean } {
   const handler = context.getHandler()
   const controller = context.getClass()
-  if (latest?.handler === handler && latest.controller === controller) return latest
   const known = decorated.get(handler)
   // Controllers that inherit a handler share it.
-  latest = known?.controller === controller ? known : undefined
-  if (latest !== undefined) return latest
-  latest = {
+  if (known?.controller === controller) return known
+  const read: Decorated = {
     ...(reflector.getAllAndMerge<FairSettings | []>(FAIR_KEY, [controller, handler]) as FairSettings),
     skip: reflector.getAllAndOverride<boolean | undefined>(SKIP_KEY, [handler, controller]) ?? false,
-    handler,
     controller,
   }
-  decorated.set(handler, latest)
-  return latest
-}
-
-/** The options that decorators can set: their values, otherwise those of the module's `options`. */
-export function withDecorators(options: RequestOptions<[ExecutionContext]>): RequestOptions<[ExecutionContext]> {
-  return withRouteSettings(options, decoratedBy)
+  decorated.set(handler, read)
+  return read
 }

@@ -41,6 +41,7 @@ describe('contract of stores, in Postgres', () => {
     forget: async () => {
       await clients[0]!.query('TRUNCATE fairlead_pools, fairlead_tenants')
     },
+    plays: process.env['FAIRLEAD_WIDE'] === undefined ? 1 : 2,
   })
   for (const { name, run } of cases) it(name, run)
 })

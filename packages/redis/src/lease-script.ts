@@ -1,3 +1,4 @@
+import { LEASE_LOANS } from './lease-loans.js'
 import { LEASE_SUMS } from './lease-sums.js'
 
 /**
@@ -9,7 +10,7 @@ import { LEASE_SUMS } from './lease-sums.js'
  * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, time and epoch of
  *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
  *   members, the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
- *   least share and the most ahead
+ *   least share and the most ahead, the first one's, and the guarantee then
  * - `active`, `line`, `lineBefore`, `wanting`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
@@ -63,13 +64,15 @@ if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs en
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
 local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
-local carried, leastShare, mostAhead = 0, 0, 0
+local carried, leastShare, mostAhead, firstAhead, guarantee = 0, 0, 0, 0, 0
 local members, number = {}, nil
 local active, line, lineBefore, wanting = {}, {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-    informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead =
-    unpack(numbers(headLine))
+    informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
+    firstAhead, guarantee = unpack(numbers(headLine))
+  -- A former version saved fewer numbers.
+  firstAhead, guarantee = firstAhead or 0, guarantee or 0
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
@@ -85,12 +88,17 @@ local function restOfGrace()
 end
 local now = floor(nowMs / windowMs)
 if now ~= win then
-  local kept = {}
-  carried, leastShare, mostAhead = 0, 0, 0
+  local kept, carriedBefore = {}, carried
+  carried, leastShare, mostAhead, firstAhead, guarantee = 0, 0, 0, 0, 0
   if headLine and now == win + 1 then
     local wanted = strataOf(redis.call('HGET', key, 'wanting'))
     if wanted[1] then
+      local all = strataOf(redis.call('HGET', key, 'active'))
+      local first = all[#all]
       leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
+      for i = 1, #wanted do mostAhead = max(mostAhead, wanted[i][5] / wanted[i][3]) end
+      firstAhead = max(0, min(mostAhead, first[4] / first[3] - leastShare))
+      guarantee = level * (limit / (limit + carriedBefore))
     end
     local names = {}
     local fields = redis.call('HKEYS', key)
@@ -163,7 +171,13 @@ local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
 -- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
-local tenants, aheadOf = {}, {}
+local tenants, carriedFrom = {}, {}
+-- Nobody comes before another by more than a guarantee, or what it waits for itself; additional weight is a newcomer.
+local function leastAhead(ask) return max(0, firstAhead - max(guarantee, ask)) end
+local function reweighed(amount, before, weight)
+  if weight > before then return amount + (weight - before) * leastAhead(0) end
+  return amount * (weight / before)
+end
 local function stand(tenant, sign)
   local weight, used, ask = tenant[1], tenant[2], tenant[5]
   local at = stratumOf(used / weight)
@@ -203,8 +217,10 @@ local function readTenants()
     if lines[i] then
       tenants[names[i]] = numbers(lines[i])
     elseif before[i] then
-      local last = numbers(before[i])
-      aheadOf[names[i]] = max(0, min(mostAhead, last[2] / last[1] - leastShare))
+      local last, ask = numbers(before[i]), 0
+      if last[8] == 1 then ask = last[5] / last[1] end
+      local ahead = max(min(mostAhead, last[2] / last[1] - leastShare), leastAhead(ask))
+      carriedFrom[names[i]] = {last[1] * ahead, last[1]}
     end
   end
 end
@@ -258,7 +274,9 @@ local function report(name, weight, used, rate, ask)
     stand(tenant, -1)
     sum(tenant, -1)
   else
-    tenant = {weight, 0, 0, 0, 0, 0, weight * (aheadOf[name] or 0), 0}
+    local from, amount = carriedFrom[name], weight * leastAhead(0)
+    if from then amount = reweighed(from[1], from[2], weight) end
+    tenant = {weight, 0, 0, 0, 0, 0, amount, 0}
     tenants[name] = tenant
   end
   local at = placeOf(tenant)
@@ -268,7 +286,8 @@ local function report(name, weight, used, rate, ask)
   end
   if ask > 0 then tenant[8] = 1 elseif used > tenant[at + 2] then tenant[8] = 0 end
   tenant[at + 1], tenant[at + 2] = rate, used
-  tenant[1], tenant[2] = weight, tenant[7]
+  if weight ~= tenant[1] then tenant[7], tenant[1] = reweighed(tenant[7], tenant[1], weight), weight end
+  tenant[2] = tenant[7]
   local rates = 0
   for j = FIRST_PLACE, #tenant, 4 do
     tenant[2] = tenant[2] + tenant[j + 2]
@@ -286,47 +305,7 @@ local function report(name, weight, used, rate, ask)
   stand(tenant, 1)
 end
 
--- What has to be left to others if the tenant that asks gets cost, and what is granted beyond its claim.
-local askerWeight, askerGranted
-local function owed(cost, left)
-  local tag = (askerGranted + cost) / askerWeight
-  local total, isTurn = 0, true
-  for _, strata in ipairs({lineBefore, line}) do
-    for i = 1, #strata do
-      local one = strata[i]
-      if (one[4] + one[5]) / one[3] < tag - 1e-9 then
-        total = total + (one[3] * tag - one[4])
-        if one[5] / one[2] <= left then isTurn = false end
-      end
-    end
-  end
-  if isTurn then return 0 end
-  return total
-end
-local function loan(left, free)
-  local room = free + fuzz
-  local inTurn = max(need, min(quantum, free))
-  if owed(need, left + fuzz) == 0 then
-    if need <= room then return inTurn end
-    return 0
-  end
-  if max(need, quantum) <= room and owed(need - quantum, left + fuzz) == 0 then return inTurn end
-  for _, part in ipairs({1, 1 / 2, 1 / 4}) do
-    local some = max(need, part * quantum)
-    if some + owed(some, left + fuzz) <= room then return some end
-  end
-  return 0
-end
-local function turn()
-  local least = HUGE
-  for _, strata in ipairs({lineBefore, line}) do
-    for i = 1, #strata do
-      local one = strata[i]
-      least = min(least, (one[4] + one[5] + one[2] * AHEAD * quantum) / one[3])
-    end
-  end
-  return max(level, least)
-end
+${LEASE_LOANS}
 
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
 local leftMs = (win + 1) * windowMs - nowMs
@@ -436,7 +415,8 @@ for i in pairs(changed) do
   write('m:' .. i, join(list))
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-  informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead}))
+  informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
+  firstAhead, guarantee}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))

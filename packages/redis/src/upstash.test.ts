@@ -42,6 +42,7 @@ describe('contract of stores, over HTTP with the client of Upstash', () => {
       const keys = await direct.command('KEYS', `${PREFIX}:*`)
       if (Array.isArray(keys)) await direct.command('DEL', ...keys.map(String))
     },
+    plays: process.env['FAIRLEAD_WIDE'] === undefined ? 1 : 2,
   })
   for (const { name, run } of cases) it(name, run)
 })

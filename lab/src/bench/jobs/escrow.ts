@@ -29,7 +29,8 @@ export async function escrow(): Promise<Section> {
         'the guarantee covers the cost; *borrowed*: half of the tenants have used their guarantees, and borrow from ' +
         'the idle other half; *refused*: the same, but the unused guarantees stay reserved, and all refused tenants ' +
         'wait; *becoming active*: one new tenant for each twenty, or eight; *little left*: the same, when all ' +
-        'guarantees have to shrink for each of them. Medians.',
+        'guarantees have to shrink for each of them. *A Map*: reading and writing an entry of a Map, and reading the ' +
+        'clock, for the same tenants in the same order. Medians.',
     ],
     tables: [
       { id: 'checks', title: 'ns per check', head: HEAD, rows: flat },
@@ -44,7 +45,15 @@ export async function escrow(): Promise<Section> {
   }
 }
 
-const HEAD = ['tenants', 'within the guarantee', 'borrowed', 'refused', 'becoming active', 'the same, little left']
+const HEAD = [
+  'tenants',
+  'a Map',
+  'within the guarantee',
+  'borrowed',
+  'refused',
+  'becoming active',
+  'the same, little left',
+]
 
 type Form = 'flat' | 'hierarchy'
 
@@ -91,6 +100,16 @@ function halfSpent(form: Form, names: readonly string[], reserve: Reserve) {
   return { escrow, asking }
 }
 
+/** The least that a limiter with a record for each tenant does. */
+async function mapAndClock(names: readonly string[]): Promise<number> {
+  const used = new Map(names.toSorted().map((name) => [name, { used: 0, atMs: 0 }]))
+  const check = (tenant: string): void => {
+    const { used: before } = used.get(tenant)!
+    used.set(tenant, { used: before + 1, atMs: performance.now() })
+  }
+  return (await costOf(check, names)).ns
+}
+
 async function within(form: Form, names: readonly string[]): Promise<number> {
   const { escrow } = escrowOf(form, names, [], 'paced')
   for (const name of names.toSorted()) escrow.check(name, 1)
@@ -135,6 +154,7 @@ function newcomers(form: Form, names: readonly string[], late: boolean): number 
 async function rowOf(form: Form, tenants: number): Promise<string[]> {
   const names = flowNames(tenants)
   const row = [
+    await mapAndClock(names),
     await within(form, names),
     await halfAsks(form, names, 'paced', 'borrowed'),
     await halfAsks(form, names, 'strict', 'refused'),

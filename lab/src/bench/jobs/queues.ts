@@ -1,7 +1,9 @@
 import { createGate } from '@fairlead/core'
 import { fairLimit, requestQueue } from '@fairlead/core/queue'
+import { Sema } from 'async-sema'
 import Bottleneck from 'bottleneck'
 import { bulkhead } from 'cockatiel'
+import pLimit from 'p-limit'
 import PQueue from 'p-queue'
 import type { Party } from './limiters.js'
 
@@ -66,6 +68,39 @@ export const LINES: readonly LineKind[] = [
     make() {
       const queue = new PQueue({ concurrency: 1 })
       return { run: (_flow, task) => queue.add(task) }
+    },
+  },
+  {
+    name: 'p-queue with five priorities, first come, first served in each',
+    by: 'peer',
+    make() {
+      const queue = new PQueue({ concurrency: 1 })
+      return { run: (flow, task) => queue.add(task, { priority: flow.charCodeAt(flow.length - 1) % 5 }) }
+    },
+  },
+  {
+    name: 'p-limit, first come, first served',
+    by: 'peer',
+    make() {
+      const limit = pLimit(1)
+      return { run: (_flow, task) => limit(task) }
+    },
+  },
+  {
+    name: 'async-sema, first come, first served',
+    by: 'peer',
+    make() {
+      const sema = new Sema(1)
+      return {
+        async run(_flow, task) {
+          await sema.acquire()
+          try {
+            await task()
+          } finally {
+            sema.release()
+          }
+        },
+      }
     },
   },
   {

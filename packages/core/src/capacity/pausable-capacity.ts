@@ -65,11 +65,11 @@ export class PausableCapacity implements Capacity {
   }
 
   release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
-    this.#capacity.release(width, outcome, durationMs, nowMs)
+    return this.#capacity.release(width, outcome, durationMs, nowMs)
   }
 
   undo(width: number, nowMs: number): void {
-    this.#capacity.undo(width, nowMs)
+    return this.#capacity.undo(width, nowMs)
   }
 
   onAvailable(listener: () => void, waiting?: () => number): () => void {
@@ -78,7 +78,7 @@ export class PausableCapacity implements Capacity {
 
   /** Waiting caused by a pause is no evidence about the capacity. */
   wake(nowMs: number): void {
-    if (!this.#paused) this.#capacity.wake?.(nowMs)
+    if (!this.#paused) return this.#capacity.wake?.(nowMs)
   }
 
   /** The capacity's snapshot, and whether this is paused. */

@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type Permit } from '../index.js'
@@ -137,7 +138,7 @@ describe('a queue that drains into a leased gauge', () => {
           if (waiting > 0) expect(running.length).toBeGreaterThanOrEqual(gauge.capacity)
         }
       }),
-      { numRuns: 200 },
+      { numRuns: byWidth(50, 200) },
     )
   })
 })
@@ -248,7 +249,7 @@ describe('a queue that drains into a leased rate', () => {
           seconds.set(Math.floor(atMs / 1_000), (seconds.get(Math.floor(atMs / 1_000)) ?? 0) + 1)
         for (const count of seconds.values()) expect(count).toBeLessThanOrEqual(capacity)
       }),
-      { numRuns: 200 },
+      { numRuns: byWidth(50, 200) },
     )
   })
 })

@@ -3,6 +3,9 @@ import type { Group } from './group.js'
 /** How a tenant's claim on its guarantee ages: not at all, or over the window, at an even pace. */
 export type Reserve = 'strict' | 'paced'
 
+/** Longest wait for the return of refused tenants, as a part of the window. */
+const PATIENCE = 0.6
+
 /** The budget of one window: its limit, the remainder, and the remaining time. */
 export class Budget {
   readonly windowMs: number
@@ -65,6 +68,16 @@ export class Budget {
     this.left = 0
     this.offset = 0
     this.limitTo(limit, most)
+  }
+
+  /** Claims do not age before this time, unless that is late in the window. */
+  waitUntil(returnMs: number): void {
+    this.paceFromMs = Math.min(returnMs, this.startMs + this.windowMs * PATIENCE)
+  }
+
+  /** Claims age from now on. */
+  endWait(): void {
+    this.paceFromMs = Math.min(this.paceFromMs, Math.max(this.nowMs, this.startMs))
   }
 
   /** Past use stays. */

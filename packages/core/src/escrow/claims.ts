@@ -12,8 +12,8 @@ export interface LevelledClaims {
 }
 
 /**
- * The highest level, up to `ceiling`, at which all `claims`, and that of a newcomer of weight `newcomer`, fit into
- * `room`, to within `slack`. The search begins at `from`.
+ * The highest level, up to `ceiling`, at which all `claims`, and that of a newcomer of weight `newcomer` that carries
+ * `carried`, fit into `room`, to within `slack`. The search begins at `from`.
  *
  * Claims are piecewise linear in the level: Newton's steps find the piece in a few steps, and halving at every third
  * bounds their number.
@@ -25,17 +25,20 @@ export function highestLevel(
   tau: number,
   room: number,
   newcomer: number,
+  carried: number,
   slack: number,
 ): number {
-  const own = newcomer * (1 - tau)
+  const pace = newcomer * (1 - tau)
   let low = 0
   let high = ceiling
   // The room is enough for the newcomer alone up to here.
-  let level = own > 0 ? Math.min(from, room / own) : from
+  let level = pace > 0 ? Math.min(from, Math.max(room / pace, (room + carried) / newcomer)) : from
   let mayBeAll = true
   for (let step = 0; step < MOST_STEPS; step++) {
-    const excess = claims.total(level, tau) + own * level - room
-    const slope = claims.slope + own
+    const isAhead = newcomer * level * tau < carried
+    const own = isAhead ? Math.max(0, newcomer * level - carried) : pace * level
+    const excess = claims.total(level, tau) + own - room
+    const slope = claims.slope + (isAhead ? (own > 0 ? newcomer : 0) : pace)
     if (level === ceiling) {
       if (excess <= slack) return ceiling
       mayBeAll = false
@@ -206,11 +209,6 @@ export class Claims implements LevelledClaims {
     into.passed -= ranking.y
     into.lowFaded = ranking.below
     into.highFaded = ranking.above
-  }
-
-  /** The highest level up to `ceiling` at which all claims, and a newcomer's, fit into `room`. */
-  highest(ceiling: number, tau: number, room: number, newcomer: number, slack: number): number {
-    return highestLevel(this, ceiling, ceiling, tau, room, newcomer, slack)
   }
 
   /**

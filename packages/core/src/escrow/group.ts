@@ -119,6 +119,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   level = 0
   /** Growth of the last {@link total} with the level. */
   slope = 0
+  /** The amounts per weight that a member begins with if it was not active in the last window. */
+  entryAhead = 0
+  entryCarried = 0
 
   /** The tenant that all strangers beyond the limit share. */
   shared: Tenant | undefined
@@ -139,8 +142,11 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.#tenants.push(child)
   }
 
-  /** Changes the weight of an active child. */
-  reweigh(child: Group | Tenant, weight: number): void {
+  /**
+   * Changes the weight of an active child. Lost weight takes along its part of what the child carries; additional weight
+   * carries what a newcomer does. Returns the change of that amount.
+   */
+  reweigh(child: Group | Tenant, weight: number): number {
     const others = (): number => {
       let sum = 0
       for (const group of this.#groups) if (group.active && group !== child) sum += group.weight
@@ -148,7 +154,14 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
       return sum
     }
     this.activeWeight = reweighed(this.activeWeight, child.weight, weight, others)
+    const part = Math.min(1, weight / child.weight)
+    const more = Math.max(0, weight - child.weight)
+    const change = part * child.carried + more * this.entryCarried - child.carried
+    child.ahead = part * child.ahead + more * this.entryAhead
+    child.carried += change
+    child.passed = Math.max(0, child.passed + change)
     child.weight = weight
+    return change
   }
 
   override clear(): void {
@@ -158,6 +171,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.activeWeight = 0
     this.part = 1
     this.level = 0
+    this.entryAhead = 0
+    this.entryCarried = 0
     this.#claims?.clear()
     this.#planes?.clear()
     this.#line?.clear()
@@ -186,9 +201,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return sum.at(level, faded)
   }
 
-  /** The highest possible level with `newcomer` more weight. */
-  ceiling(newcomer: number): number {
-    return this.guarantee / (this.activeWeight + newcomer)
+  /** The highest possible level with `newcomer` more weight, which carries `carried`: in the root, beside the limit. */
+  ceiling(newcomer: number, carried: number): number {
+    return (this.guarantee + (this.parent === undefined ? carried : 0)) / (this.activeWeight + newcomer)
   }
 
   /** The claims of an undivided budget, for which the time of their fading is known. */
@@ -197,8 +212,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   }
 
   /** The highest level up to `ceiling` at which the children's claims, and a newcomer's, fit into `room`. */
-  highest(ceiling: number, tau: number, room: number, newcomer: number, slack: number): number {
-    return highestLevel(this, Math.min(ceiling, this.level), ceiling, tau, room, newcomer, slack)
+  highest(ceiling: number, tau: number, room: number, newcomer: number, carried: number, slack: number): number {
+    return highestLevel(this, Math.min(ceiling, this.level), ceiling, tau, room, newcomer, carried, slack)
   }
 
   /** Its claim on its parent, with the last computed guarantee and level. */
@@ -283,4 +298,14 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.#planes.update(this, level, faded)
     this.#planes.addTo(sum)
   }
+}
+
+/**
+ * The branch of a newcomer carries what its group demands of those that enter. The only member of each group in it
+ * carries as much, and per weight so do those that enter that group later.
+ */
+export function enter(branch: Group | Tenant, tenant: Tenant): void {
+  branch.ahead = branch.weight * branch.parent!.entryAhead
+  for (let node: Group | Tenant = tenant; node !== branch; node = node.parent!)
+    node.parent!.entryCarried = branch.carried / node.weight
 }

@@ -38,15 +38,18 @@ const tenants = fc.array(
 describe('the highest level', () => {
   it('is one at which all fits, and above which it does not, wherever the search begins', () => {
     fc.assert(
-      fc.property(tenants, share, share, share, fc.nat(3), (all, start, tau, part, newcomer) => {
+      fc.property(tenants, share, share, share, fc.nat(3), fc.nat(50), (all, start, tau, part, newcomer, carried) => {
         const claims = new PlainClaims(all)
+        // A newcomer of no weight carries nothing.
+        const own = new PlainClaims(newcomer > 0 ? [{ weight: newcomer, passed: carried }] : [])
         const ceiling = 40
         const atMost = tau / 2
-        const own = newcomer * (1 - atMost)
-        const room = part * 1.2 * (claims.total(ceiling, atMost) + own * ceiling)
+        const sum = (level: number): number => claims.total(level, atMost) + own.total(level, atMost)
+        const room = part * 1.2 * sum(ceiling)
         const slack = 1e-6
-        const level = highestLevel(claims, start * ceiling, ceiling, atMost, room, newcomer, slack)
-        const over = (at: number): number => claims.total(at, atMost) + own * at - room
+        const has = newcomer > 0 ? carried : 0
+        const level = highestLevel(claims, start * ceiling, ceiling, atMost, room, newcomer, has, slack)
+        const over = (at: number): number => sum(at) - room
         expect(over(level)).toBeLessThanOrEqual(slack * 1.001)
         if (level < ceiling) expect(over(level + 1e-5)).toBeGreaterThan(-slack)
         else expect(level).toBe(ceiling)
@@ -59,7 +62,7 @@ describe('the highest level', () => {
     const claims = new PlainClaims(Array.from({ length: 100 }, (_, i) => ({ weight: 1 + (i % 3), passed: i })))
     const stepsTo = (room: number, from: number): number => {
       claims.asked = 0
-      highestLevel(claims, from, 100, 0.25, room, 0, 1e-9)
+      highestLevel(claims, from, 100, 0.25, room, 0, 0, 1e-9)
       return claims.asked
     }
     const all = claims.total(100, 0.25)

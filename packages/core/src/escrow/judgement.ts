@@ -112,7 +112,8 @@ export class Judgement implements Debtor {
 
   /**
    * A newcomer is judged as if it had let its share pass. It lowers the level of the lowest active group, until the sum
-   * of all claims in it equals the group's earlier claim, or the remainder.
+   * of all claims in it equals the group's earlier claim, or the remainder. It carries what the group demands of those
+   * that enter.
    */
   #introduce(tenant: Tenant, budget: Budget): void {
     const { tau, slack } = budget
@@ -120,14 +121,16 @@ export class Judgement implements Debtor {
     while (branch.parent?.active === false) branch = branch.parent
     const group = branch.parent!
     group.locate()
-    const ceiling = group.ceiling(branch.weight)
-    const level = group.highest(ceiling, tau, budget.roomOf(group), branch.weight, slack)
+    const carried = branch.weight * group.entryCarried
+    const ceiling = group.ceiling(branch.weight, carried)
+    const level = group.highest(ceiling, tau, budget.roomOf(group), branch.weight, carried, slack)
     this.branch = branch
     this.part = ceiling > 0 ? level / ceiling : 1
     this.#level = level
     for (let node: Group | Tenant = tenant; node !== group; node = node.parent!) {
       node.guarantee = branch.weight * level
-      node.passed = node.guarantee * tau
+      node.carried = carried
+      node.passed = Math.max(carried, node.guarantee * tau)
     }
   }
 

@@ -1,7 +1,7 @@
 import { ownCopy } from '../path.js'
 import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
-import { Group } from './group.js'
+import { enter, Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
 import {
   type LateDebt,
@@ -18,11 +18,10 @@ import {
 const WAIT = 1 / 10
 /**
  * A refused tenant may take this much longer than its stated delay: HTTP states whole seconds, and up to half more at
- * random. The wait for it is limited to PATIENCE of a window.
+ * random.
  */
 const LATE = 1.5
 const LATE_MS = 1_000
-const PATIENCE = 0.6
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
 
@@ -173,13 +172,11 @@ export class Ledger {
     for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
     this.#root.guarantee = budget.guaranteed
     for (const tenant of tenants) this.#recount(tenant)
-    budget.paceFromMs = Math.min(untilMs, budget.startMs + budget.windowMs * PATIENCE)
+    budget.waitUntil(untilMs)
     this.#refit(this.#root)
   }
 
-  /**
-   * Advances to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time.
-   */
+  /** Advances to `nowMs`, inside the window, never back. Waits end on the way, each at its time. */
   advance(nowMs: number): void {
     for (let first = this.#waiting.first; first !== undefined; first = this.#waiting.first) {
       const endMs = first.waitsSinceMs + this.#budget.windowMs * WAIT
@@ -209,11 +206,13 @@ export class Ledger {
   peek(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
     const tenant = this.#roster.get(name)
     if (tenant === undefined || tenant.weight === weight) return this.judge(name, weight, cost, place)
-    const { parent: group, weight: before } = tenant
+    const { parent: group, weight: before, ahead, carried, passed } = tenant
     const { activeWeight, part } = group
     const verdict = this.judge(name, weight, cost, place)
-    this.#setWeight(tenant, before)
+    this.#offset(group, carried - tenant.carried)
+    Object.assign(tenant, { weight: before, ahead, carried, passed })
     group.activeWeight = activeWeight
+    this.#recount(tenant)
     this.#setPart(group, part)
     return verdict
   }
@@ -240,6 +239,8 @@ export class Ledger {
     if (branch !== undefined) {
       this.#open(tenant)
       branch.parent!.part = part
+      enter(branch, tenant)
+      this.#offset(branch.parent!, branch.carried)
     }
     this.#return(tenant)
     tenant.returnMs = 0
@@ -330,8 +331,7 @@ export class Ledger {
     if (tenant === undefined) return
     const change = Math.max(-tenant.used, amount) - tenant.elsewhere
     if (Math.abs(change) <= this.#budget.tolerance) return
-    this.#budget.offset += change
-    this.#root.guarantee = this.#budget.guaranteed
+    this.#offset(this.#root, change)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       node.elsewhere += change
       node.passed = Math.max(0, node.passed + change)
@@ -364,12 +364,18 @@ export class Ledger {
     }
   }
 
+  /** The children of a group carry more. Those of the root do so beside the limit. */
+  #offset(group: Group, change: number): void {
+    if (group.parent !== undefined || change === 0) return
+    this.#budget.offset += change
+    group.guarantee = this.#budget.guaranteed
+  }
+
   /** A tenant asks: it is back, if it was expected. When all are, claims age from now on. */
   #return(tenant: Tenant): void {
     if (tenant.hasAsked) return
     tenant.hasAsked = true
-    if (tenant.returnMs > 0 && --this.#expected === 0)
-      this.#budget.paceFromMs = Math.min(this.#budget.paceFromMs, Math.max(this.#budget.nowMs, this.#budget.startMs))
+    if (tenant.returnMs > 0 && --this.#expected === 0) this.#budget.endWait()
     tenant.returnMs = 0
   }
 
@@ -393,9 +399,9 @@ export class Ledger {
   #refit(group: Group, room?: number): void {
     if (group.activeWeight <= 0) return
     group.locate()
-    const ceiling = group.ceiling(0)
+    const ceiling = group.ceiling(0, 0)
     const { tau, slack } = this.#budget
-    const level = group.highest(ceiling, tau, room ?? this.#budget.roomOf(group), 0, slack)
+    const level = group.highest(ceiling, tau, room ?? this.#budget.roomOf(group), 0, 0, slack)
     this.#setPart(group, ceiling > 0 ? level / ceiling : 1)
   }
 
@@ -415,13 +421,9 @@ export class Ledger {
     const group = child.parent!
     group.locate()
     const room = this.#budget.roomOf(group)
-    this.#setWeight(child, weight)
-    this.#refit(group, room)
-  }
-
-  #setWeight(child: Group | Tenant, weight: number): void {
-    child.parent!.reweigh(child, weight)
+    this.#offset(group, group.reweigh(child, weight))
     this.#recount(child)
+    this.#refit(group, room)
   }
 
   #endWait(tenant: Tenant): void {

@@ -252,8 +252,15 @@ export interface Kept extends Place {
   readonly weight: number
   readonly debt: number
   readonly returnMs: number
-  /** Its advantage over the member of its group that got least. */
+  readonly standing: Share
+}
+
+/** A member's share of its group's use, per weight. */
+interface Share {
+  /** Its advantage over the member that got least. */
   readonly ahead: number
+  /** The cost for which it waits; 0 if it does not. */
+  readonly asks: number
 }
 
 /**
@@ -268,11 +275,14 @@ interface Standing {
  * The tenants that asked in a window, and the amounts that count in the next one. Of two siblings that want more, the
  * one that got more per weight comes after the other until that has caught up: by a window's guarantee at most, or by
  * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does.
+ *
+ * It comes before the one that got most by a guarantee at most, or by the cost that it waits for itself; so does a member
+ * that has not asked before. Otherwise it would get the many guarantees that wait for the large cost of another one.
  */
 export class Memory {
   readonly kept: Kept[] = []
   readonly #standings: Map<Group, Standing> = new Map()
-  readonly #groups: Map<Group, number> = new Map()
+  readonly #groups: Map<Group, Share> = new Map()
 
   /**
    * Reads the active tenants of a window, and those that asked in vain. `room` is the number of unnamed tenants that
@@ -291,14 +301,15 @@ export class Memory {
       share: number,
       debt: number,
       returnMs: number,
+      asks = 0,
     ): void => {
       const { weight, group, isNamed } = of
       if (!isNamed && this.kept.length >= room) return
-      const ahead = this.#ahead(group, share) * weight
-      this.kept.push({ name, weight, group, isNamed, debt, returnMs, ahead })
+      const standing = { ahead: this.#ahead(group, share), asks }
+      this.kept.push({ name, weight, group, isNamed, debt, returnMs, standing })
       for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent) {
         const shareOfGroup = node.active ? shareOf(node) : node.parent.level
-        this.#groups.set(node, this.#ahead(node.parent, shareOfGroup) * node.weight)
+        this.#groups.set(node, { ahead: this.#ahead(node.parent, shareOfGroup), asks: asksOf(node) })
       }
     }
     const lateDebt = (name: string): number => lateDebts.get(name)?.amount ?? 0
@@ -306,7 +317,7 @@ export class Memory {
       const { name, weight, parent: group, isNamed, hasAsked, returnMs } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant !== group.shared && (hasAsked || debt > 0))
-        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs)
+        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant))
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))
@@ -346,13 +357,23 @@ export class Memory {
       if (siblings === undefined) children.set(child.parent!, [child])
       else siblings.push(child)
     }
-    for (const [at, tenant] of tenants.entries()) {
-      tenant.ahead = this.kept[at]!.ahead
-      add(tenant)
+    const asks = new Map<Node, number>()
+    const stand = (child: Node, standing: Share): void => {
+      child.ahead = standing.ahead * child.weight
+      if (standing.asks > 0) asks.set(child, standing.asks)
+      add(child)
     }
-    for (const [group, ahead] of this.#groups) {
-      group.ahead = ahead
-      add(group)
+    for (const [at, tenant] of tenants.entries()) stand(tenant, this.kept[at]!.standing)
+    for (const [group, standing] of this.#groups) stand(group, standing)
+    for (const [group, members] of children) {
+      const most = members.reduce((most, { ahead, weight }) => Math.max(most, ahead / weight), 0)
+      const guarantee = (limit * group.due) / group.activeWeight
+      group.entryAhead = Math.max(0, most - guarantee)
+      for (const member of members) {
+        const { weight } = member
+        const least = most - Math.max(guarantee, (asks.get(member) ?? 0) / weight)
+        member.ahead = Math.max(member.ahead, weight * least)
+      }
     }
     const evenly = (group: Group): number =>
       children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
@@ -371,6 +392,7 @@ export class Memory {
     }
     const give = (group: Group, perWeight: number): void => {
       const more = perWeight - evenly(group)
+      group.entryCarried = Math.max(0, group.entryAhead + more)
       for (const child of children.get(group)!) {
         child.carried = Math.max(0, child.ahead + child.weight * more)
         if (isGroup(child)) give(child, child.carried / child.activeWeight)
@@ -386,4 +408,8 @@ export class Memory {
 /** The relevant amount of a node, per weight. */
 function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
+}
+
+function asksOf({ waitsFor }: Node): number {
+  return waitsFor < Number.POSITIVE_INFINITY ? waitsFor : 0
 }

@@ -10,7 +10,15 @@ import { isLater, onRejection } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
-import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
+import {
+  gateOf,
+  type HttpOptions,
+  type OnError,
+  type RouteOptions,
+  requireHttpOptions,
+  settingOf,
+  type TellRateLimit,
+} from './options.js'
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
@@ -23,6 +31,8 @@ export interface Framework<Target extends readonly unknown[]> {
   address(...target: Target): string | undefined
   /** The status of the response that was sent; undefined without a response. */
   status(...target: Target): number | undefined
+  /** The settings of the request's route, where a framework has those. Called once for each request. */
+  settings?(...target: Target): RouteOptions<Target>
   /** The default load shedding; `queued`: requests wait in a queue. */
   shed(queued: boolean): Mechanism<'shed'> | false
   /**
@@ -36,6 +46,8 @@ export interface Framework<Target extends readonly unknown[]> {
 type NowOrLater<T> = T | Promise<T>
 /** The value of the option `flow`. */
 type GivenFlow = Flow | null | undefined
+
+type Route<Target extends readonly unknown[]> = RouteOptions<Target> | undefined
 
 /** Stands for an option's answer that is no longer needed. */
 const OVER = Symbol('over')
@@ -106,8 +118,11 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       return undefined
     }
     try {
-      const skip = this.#options.skip?.(...target)
-      return isLater(skip) ? this.#later(visit, skip, (known) => this.#judge(visit, known)) : this.#judge(visit, skip)
+      const route = this.#framework.settings?.(...target)
+      const skip = route?.skip || this.#options.skip?.(...target)
+      return isLater(skip)
+        ? this.#later(visit, skip, (known) => this.#judge(visit, route, known))
+        : this.#judge(visit, route, skip)
     } catch (error) {
       return this.#withoutOptions(visit, error)
     }
@@ -164,22 +179,22 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return outcomeOf(status, error)
   }
 
-  #judge(visit: HttpVisit<Target>, skip: boolean | undefined): Answer | Promise<Answer> {
+  #judge(visit: HttpVisit<Target>, route: Route<Target>, skip: boolean | undefined): Answer | Promise<Answer> {
     const { target } = visit
     const { flow, cost } = this.#options
     if (yes('skip', skip)) return undefined
-    const name = flow?.(...target)
+    const name = settingOf(route?.flow, flow, target)
     let price: NowOrLater<number | undefined>
     try {
-      price = cost?.(...target)
+      price = settingOf(route?.cost, cost, target)
     } catch (error) {
       price = Promise.reject(error)
     }
-    if (!isLater(name) && !isLater(price)) return this.#admit(visit, name, price)
+    if (!isLater(name) && !isLater(price)) return this.#admit(visit, route, name, price)
     const known = Promise.all([name, price]).then(
       ([flow, cost]) =>
         () =>
-          this.#admit(visit, flow, cost),
+          this.#admit(visit, route, flow, cost),
       (error: unknown) =>
         // If only the cost failed, the name still counts.
         Promise.resolve(name).then(
@@ -190,7 +205,12 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return this.#later(visit, known, (goOn) => goOn())
   }
 
-  #admit(visit: HttpVisit<Target>, name: GivenFlow, cost: number | undefined): Answer | Promise<Answer> {
+  #admit(
+    visit: HttpVisit<Target>,
+    route: Route<Target>,
+    name: GivenFlow,
+    cost: number | undefined,
+  ): Answer | Promise<Answer> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
     let path: Flow | undefined
@@ -200,9 +220,9 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       return this.gate.admit({
         flow: this.#flowOf(visit, path),
         cost: cost ?? 1,
-        resource: (resource !== undefined && now(resource(...target))) || undefined,
-        priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
-        exempt: exempt !== undefined && yes('exempt', exempt(...target)),
+        resource: now(settingOf(route?.resource, resource, target)) || undefined,
+        priority: now(settingOf(route?.priority, priority, target)) ?? 0,
+        exempt: yes('exempt', exempt?.(...target)),
         signal: () => visit.signal,
         target,
       })

@@ -35,7 +35,6 @@ export {
   requireHttpOptions,
   requireRouteSettings,
   type TellRateLimit,
-  withRouteSettings,
 } from './options.js'
 export { outcomeOf, ResourceExhaustedError, statusOfError } from './outcome.js'
 export { type Fields, rateLimitFields } from './rate-limit-fields.js'

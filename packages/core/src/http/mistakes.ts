@@ -56,8 +56,7 @@ export class Mistakes<Target extends readonly unknown[]> {
 
   passedTwice(): void {
     this.#warnings.say(
-      `A request has passed the same gate twice: ${this.#framework.name} stands in two places, or two share one gate. ` +
-        'Remove the inner one, or give it a gate of its own.',
+      `A request has passed the same gate twice: remove the inner ${this.#framework.name}, or give it its own gate.`,
     )
   }
 
@@ -81,8 +80,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
     this.#warnings.say(
-      `The option flow gave the first ${NAMES_SEEN} requests, from several addresses, the same name, ${show(name)}. ` +
-        'Let it name the tenant, the user or the API key.',
+      `The option flow gave the first ${NAMES_SEEN} requests, from several addresses, the same name, ${show(name)}: ` +
+        'let it name the tenant or the API key.',
     )
   }
 

@@ -198,28 +198,14 @@ export function requireRouteSettings<Target extends readonly unknown[]>(
   if (priority !== undefined && typeof priority !== 'function') requireInteger('priority', priority, -2, 2)
 }
 
-type PerRequest<Target extends readonly unknown[]> = Required<
-  Pick<RequestOptions<Target>, 'cost' | 'flow' | 'priority' | 'resource' | 'skip'>
->
+/** The settings of a route; `skip`: the gate does not see its requests. */
+export type RouteOptions<Target extends readonly unknown[]> = RouteSettings<Target> & { readonly skip: boolean }
 
-/** The options for a route: its own settings (`skip`: the gate does not see it), or else those of `options`. */
-export function withRouteSettings<Target extends readonly unknown[]>(
-  options: RequestOptions<Target>,
-  settingsOf: (...target: Target) => RouteSettings<Target> & { readonly skip: boolean },
-): PerRequest<Target> {
-  const { cost, flow, priority, resource, skip } = options
-  return {
-    cost: (...target) => settingOf(settingsOf(...target).cost, target) ?? cost?.(...target),
-    flow: (...target) => settingOf(settingsOf(...target).flow, target) ?? flow?.(...target),
-    priority: (...target) => settingOf(settingsOf(...target).priority, target) ?? priority?.(...target),
-    resource: (...target) => settingOf(settingsOf(...target).resource, target) ?? resource?.(...target),
-    skip: (...target) => settingsOf(...target).skip || skip?.(...target),
-  }
-}
-
-function settingOf<Target extends readonly unknown[], Given extends number | Flow, Answer>(
+/** A setting of a route, or else the option of the same name. */
+export function settingOf<Target extends readonly unknown[], Given extends number | Flow, Answer>(
   setting: Given | ((...target: Target) => Answer) | undefined,
+  option: ((...target: Target) => Answer) | undefined,
   target: Target,
 ): Given | Answer | undefined {
-  return typeof setting === 'function' ? setting(...target) : setting
+  return (typeof setting === 'function' ? setting(...target) : setting) ?? option?.(...target)
 }

@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import { fixed } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
@@ -144,7 +145,7 @@ describe('a share of the slots', () => {
   })
 
   it('leaves no slot empty for which anybody who may wants it, and nobody above its most: random bands', async () => {
-    for (let seed = 1; seed <= 20; seed++) {
+    for (let seed = 1; seed <= byWidth(4, 20); seed++) {
       const random = seededRandom(seed)
       const shares = [0.2, 0.3, 0.1]
       const options = shares.map((share) => ({ share, lendable: random(), most: share + (1 - share) * random() }))
@@ -203,7 +204,7 @@ describe('a share of the slots', () => {
   )
 
   it('never keeps a wide request waiting for ever, whatever others keep: random bands that are never idle', async () => {
-    for (let seed = 1; seed <= 60; seed++) {
+    for (let seed = 1; seed <= byWidth(15, 60); seed++) {
       const random = seededRandom(seed)
       const upTo = (most: number): number => Math.floor(most * random())
       const bands = Array.from({ length: 2 + upTo(2) }, (): BandOptions => {
@@ -316,6 +317,6 @@ describe('requests of different widths, where one is passed', () => {
     ['few slots of a flow', { perFlowConcurrency: 2 }],
     ['few slots of a flow, in bands', { perFlowConcurrency: 2, bands: [{ share: 0.5, most: 0.75 }, {}] }],
   ])('all start once what runs ends, and no flow has more than it may: %s', async (_, options) => {
-    for (let seed = 0; seed < 300; seed++) expect(await drained(options, seed), `seed ${seed}`).toBe(0)
+    for (let seed = 0; seed < byWidth(60, 300); seed++) expect(await drained(options, seed), `seed ${seed}`).toBe(0)
   })
 })

@@ -35,10 +35,11 @@ interface Asked {
   readonly cost: number
 }
 
-/** A request's contribution to the drain rate of its band, and its start in terms of that rate's decay. */
+/** Written when a request that waited starts: its contribution to the drain rate of its band, and that rate's decay. */
 export interface Drained {
-  readonly cost: number
-  readonly faded: number
+  hasDrained: boolean
+  drained: number
+  faded: number
 }
 
 /** One band: a fair queue, its minimum share, and its drain rate. */
@@ -94,20 +95,21 @@ export class Band<T> {
     if (this.waiting++ === 0) this.#drain.set(true, nowMs)
   }
 
-  /** A waiting request starts; `left` follows. Returns the argument for `settled`. */
-  started(request: Asked, nowMs: number): Drained {
-    const cost = this.#expected(request)
-    return { cost, faded: this.#drain.started(cost, nowMs) }
+  /** A waiting request starts; `left` follows. */
+  started(request: Asked & Drained, nowMs: number): void {
+    request.hasDrained = true
+    request.drained = this.#expected(request)
+    request.faded = this.#drain.started(request.drained, nowMs)
   }
 
   /**
    * A request that waited has ended. If its cost is unknown, and it declared more than others cost, it counts with
    * their cost.
    */
-  settled({ cost, faded }: Drained, actualCost: number, isKnown: boolean): void {
+  settled({ drained, faded }: Drained, actualCost: number, isKnown: boolean): void {
     if (isKnown) this.#settledCost.add(actualCost)
-    const drained = isKnown ? actualCost : Math.min(actualCost, this.#settledCost.value)
-    if (drained !== cost) this.#drain.correct(drained - cost, faded)
+    const cost = isKnown ? actualCost : Math.min(actualCost, this.#settledCost.value)
+    if (cost !== drained) this.#drain.correct(cost - drained, faded)
   }
 
   /** A request no longer waits, for any reason. */
@@ -213,8 +215,9 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   /** At the last {@link next}, a request had its turn that its flow may not start now. */
   passedOver = false
   readonly #bypass: number
-  readonly #shared: boolean
   readonly #keeping: readonly Band<T>[]
+  /** The bands with a minimum share, the lowest first. */
+  readonly #earning: readonly Band<T>[]
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
   /**
@@ -233,7 +236,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     this.#bypass = bypass
     this.#isAllowed = isAllowed
     this.#supply = supply
-    this.#shared = all.some(({ shares }) => shares.minShare > 0)
+    this.#earning = all.filter(({ shares }) => shares.minShare > 0).toReversed()
     this.#keeping = all.filter(({ shares }) => shares.kept > 0)
     this.divided = all.some(({ shares: { share, most } }) => share > 0 || most < 1)
   }
@@ -259,9 +262,8 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
         const head = share > 0 ? this.#head(band, isGone, mayStart, orElse)?.item : undefined
         if (head !== undefined && this.#isWithin(head, share)) return head
       }
-    for (let i = this.all.length - 1; i > 0; i--) {
-      const band = this.all[i]!
-      const head = band.shares.minShare > 0 ? this.#head(band, isGone, mayStart, orElse) : undefined
+    for (const band of this.#earning) {
+      const head = this.#head(band, isGone, mayStart, orElse)
       if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
     }
     for (const band of this.all) {
@@ -383,11 +385,10 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
 
   /** A request of `band` has had its turn and is out of the queue. Returns the credit that it took from its band. */
   started(band: Band<T>, cost: number): number {
-    if (!this.#shared) return 0
+    if (this.#earning.length === 0) return 0
     this.#meanCost.add(cost)
     let paid = 0
-    for (const each of this.all) {
-      if (each.shares.minShare === 0) continue
+    for (const each of this.#earning) {
       if (each.queue.waiting === 0) {
         each.credit = 0
         continue

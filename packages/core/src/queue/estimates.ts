@@ -112,12 +112,13 @@ export class DrainRate {
     const passedMs = nowMs - this.#nowMs
     this.#nowMs = nowMs
     if (!(passedMs > 0)) return
-    let kept = Math.exp(-passedMs / MEAN_LIFE_MS)
-    const seenMs = this.#waiting ? (1 - kept) * MEAN_LIFE_MS : 0
-    if (!this.#waiting) kept = Math.min(1, Math.max(kept, OLD_NEWS_MS / this.#waitedMs))
+    let fades = passedMs / MEAN_LIFE_MS
+    if (!this.#waiting) fades = Math.max(0, Math.min(fades, Math.log(this.#waitedMs / OLD_NEWS_MS)))
+    const kept = Math.exp(-fades)
     this.#cost *= kept
-    this.#faded -= Math.log(kept)
-    this.#waitedMs = this.#waitedMs * kept + seenMs
+    this.#faded += fades
+    this.#waitedMs *= kept
+    if (this.#waiting) this.#waitedMs += (1 - kept) * MEAN_LIFE_MS
   }
 }
 

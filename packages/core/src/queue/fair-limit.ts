@@ -1,5 +1,5 @@
 import type { Refusal } from '../admission/refusal.js'
-import type { Hold, Passage } from '../admission/stage.js'
+import type { Hold, Passage, Verdict } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import { type Caller, callerNow, carryCallers } from '../http/context.js'
 import { outcomeOf, ResourceExhaustedError } from '../http/outcome.js'
@@ -146,17 +146,7 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
     try {
       task.requireWanted()
       const asked = queue.admit(task)
-      const verdict = asked instanceof Promise ? await asked : asked
-      if (verdict !== undefined && 'admitted' in verdict) {
-        if (verdict.reason === 'gone') task.signal?.throwIfAborted()
-        throw new LimitRefusedError(verdict)
-      }
-      hold = verdict
-      if (asked instanceof Promise && task.signal?.aborted === true) {
-        hold?.finish('ignored', 0, clock())
-        hold = undefined
-        task.signal.throwIfAborted()
-      }
+      hold = asked instanceof Promise ? holdOf(task, await asked, true) : holdOf(task, asked, false)
       const result = await task.work()
       hold?.finish('success', task.cost, clock())
       return result
@@ -166,6 +156,19 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
     } finally {
       ended()
     }
+  }
+
+  /** Throws if the work may not begin. */
+  function holdOf<T>(task: Task<T>, verdict: Verdict, waited: boolean): Hold | undefined {
+    if (verdict !== undefined && 'admitted' in verdict) {
+      if (verdict.reason === 'gone') task.signal?.throwIfAborted()
+      throw new LimitRefusedError(verdict)
+    }
+    if (waited && task.signal?.aborted === true) {
+      verdict?.finish('ignored', 0, clock())
+      task.signal.throwIfAborted()
+    }
+    return verdict
   }
 
   /** Checks the arguments, and begins. */

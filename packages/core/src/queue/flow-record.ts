@@ -1,40 +1,63 @@
-import type { LinkedList } from '../linked-list.js'
+import { LinkedList } from '../linked-list.js'
 import type { QueuedRequest } from './queued-request.js'
 
 /** Number of requests, of equal durations, over which the mean cost of a flow is taken. */
 export const MEMORY: number = 32
 
-/** State of one flow: its running requests, oldest first, and its waiting ones. */
-export interface FlowRecord {
+/** State of one flow: the list of its running requests, oldest first, and numbers of those and the waiting ones. */
+export class FlowRecord extends LinkedList<QueuedRequest> {
   /** From its last arrival. */
   weight: number
   most: number
-  readonly running: LinkedList<QueuedRequest>
-  waiting: number
+  waiting = 0
   /** Slots and units that the running requests take. */
-  width: number
-  units: number
+  width = 0
+  units = 0
   /** The same including the waiting ones. */
-  wantedWidth: number
-  wantedUnits: number
+  wantedWidth = 0
+  wantedUnits = 0
   /** Number of all of these. */
-  requests: number
+  requests = 0
   /** The largest expected cost of one. */
-  costliest: number
+  costliest = 0
   /** Of ended requests: their durations, the squares of those, and the products of duration and cost; decaying. */
-  ranMs: number
-  ranSquared: number
-  ranCost: number
+  ranMs = 0
+  ranSquared = 0
+  ranCost = 0
   /** The larger of its two shares of the slots at the last update, and the smaller. */
-  share: number
-  sure: number
+  share: number = Number.POSITIVE_INFINITY
+  sure = 0
   /** Slots times milliseconds that it lacks from its share, within bounds; up to this time. */
-  balance: number
-  balancedMs: number
+  balance = 0
+  balancedMs = 0
   /** Number of times that all debts had been forgiven. */
   era: number
   /** It waits, and would be within the smaller share with one more request. */
-  isShort: boolean
+  isShort = false
+
+  constructor(weight: number, most: number, era: number) {
+    super()
+    this.weight = weight
+    this.most = most
+    this.era = era
+  }
+
+  /** The same numbers, without the list. */
+  copy(): FlowRecord {
+    return Object.assign(new FlowRecord(1, 1, 0), this, { first: undefined, last: undefined })
+  }
+
+  /** Among many requests of equal duration it remembers about 32, and others in proportion to their duration. */
+  learn(ranMs: number, cost: number): void {
+    this.ranMs += ranMs
+    this.ranSquared += ranMs * ranMs
+    this.ranCost += ranMs * cost
+    const fade = (MEMORY * this.ranSquared) / this.ranMs ** 2
+    if (!(fade < 1)) return
+    this.ranMs *= fade
+    this.ranSquared *= fade
+    this.ranCost *= fade
+  }
 }
 
 export const weightOf = ({ weight }: FlowRecord): number => weight
@@ -45,15 +68,3 @@ export const weightOf = ({ weight }: FlowRecord): number => weight
 export const dueOf = ({ weight, costliest, ranMs, ranCost }: FlowRecord): number =>
   weight / (ranMs > 0 ? ranCost / ranMs : costliest)
 export const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWidth, most)
-
-/** Among many requests of equal duration it remembers about 32, and others in proportion to their duration. */
-export function learn(record: FlowRecord, ranMs: number, cost: number): void {
-  record.ranMs += ranMs
-  record.ranSquared += ranMs * ranMs
-  record.ranCost += ranMs * cost
-  const fade = (MEMORY * record.ranSquared) / record.ranMs ** 2
-  if (!(fade < 1)) return
-  record.ranMs *= fade
-  record.ranSquared *= fade
-  record.ranCost *= fade
-}

@@ -1,6 +1,6 @@
 import type { Contest } from '../admission/stage.js'
 import { LinkedList } from '../linked-list.js'
-import { dueOf, type FlowRecord, learn, MEMORY, slotsOf, weightOf } from './flow-record.js'
+import { dueOf, FlowRecord, MEMORY, slotsOf, weightOf } from './flow-record.js'
 import { MaxMin } from './max-min.js'
 import type { QueuedRequest } from './queued-request.js'
 import { NOTHING, ROUNDING } from './slots.js'
@@ -9,9 +9,6 @@ type Band = QueuedRequest['band']
 
 /** Part of a flow's largest balance from which it goes before flows that are short. */
 const MUCH = 1 / 4
-
-/** The shares of a flow that need not share: everything, and nothing that others would have to leave to it. */
-const NOT_SHARED = [Number.POSITIVE_INFINITY, 0] as const
 
 /** By weight, and by entitled requests. */
 type Shares = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
@@ -57,6 +54,9 @@ export class FlowSlots {
   #best = Number.NEGATIVE_INFINITY
   #waitingFlows = 0
   #waiting = 0
+  /** The cost of the first request since there were no records, and whether another had a different one. */
+  #cost = 0
+  #isUneven = false
 
   /**
    * `slotsFor` returns the slots that a band has or may have. `isCapped`: flows have a limit of slots, or units of the
@@ -143,15 +143,24 @@ export class FlowSlots {
       return
     }
     const record = this.#find(request)!
-    this.#balance(record, nowMs)
-    this.#add(record, request, -1)
-    if (!this.#isOfBand) record.running.delete(request)
-    const isLast = record.requests === record.waiting
-    record.width = isLast ? 0 : record.width - request.width
-    record.units = isLast ? 0 : record.units - request.units
-    this.#note(record)
+    if (!this.#isOfBand) record.delete(request)
     this.#ran(ranMs, nowMs)
-    if (cost > 0) learn(record, ranMs, cost)
+    if (record.requests > 1) {
+      this.#balance(record, nowMs)
+      this.#add(record, request, -1)
+      const isLast = record.requests === record.waiting
+      record.width = isLast ? 0 : record.width - request.width
+      record.units = isLast ? 0 : record.units - request.units
+      this.#note(record)
+      if (cost > 0) {
+        this.#see(cost)
+        record.learn(ranMs, cost)
+      }
+    } else {
+      // Its last request: the rest of the record is no longer of use.
+      record.requests = 0
+      this.#changes++
+    }
     this.#bandOf(request)?.ends(request, ranMs, cost, nowMs)
     this.#close(request.flow, record)
   }
@@ -165,12 +174,12 @@ export class FlowSlots {
 
   /** Whether a running request is the one that its flow started last. */
   isLatest(request: QueuedRequest): boolean {
-    return this.#isRecorded && this.#find(request)?.running.last === request
+    return this.#isRecorded && this.#find(request)?.last === request
   }
 
-  /** Number of waiting requests of a flow. */
-  waiting(flow: string): number {
-    return this.#flows.get(flow)?.waiting ?? 0
+  /** Number of waiting requests of the flow of a request that has just been told. */
+  waiting({ account }: QueuedRequest): number {
+    return account?.waiting ?? 0
   }
 
   /** Whether more than one flow waits in a band, so that one may be skipped for another. */
@@ -224,7 +233,7 @@ export class FlowSlots {
     // Its part of the pool is rounded up to whole requests.
     return (
       units === 0 ||
-      (record.units < Math.max(...this.#shares(this.#units, record, poolLimit)) - ROUNDING &&
+      (record.units < this.#share(this.#units, record, poolLimit) - ROUNDING &&
         record.units + units <= this.#perFlowUnits + ROUNDING)
     )
   }
@@ -242,9 +251,9 @@ export class FlowSlots {
   contest(request: QueuedRequest, limit: number): Contest {
     const record = this.#find(request)
     if (record === undefined || this.#waiting === record.waiting) return 'none'
-    const share = Math.max(1, Math.ceil(Math.max(...this.#shares(this.#slots, record, limit)) - ROUNDING))
+    const share = Math.max(1, Math.ceil(this.#share(this.#slots, record, limit) - ROUNDING))
     let width = 0
-    for (let one = record.running.first; one !== undefined; one = one.next) {
+    for (let one = record.first; one !== undefined; one = one.next) {
       width += one.width
       if (one === request) break
     }
@@ -253,6 +262,7 @@ export class FlowSlots {
 
   /** Adds a request to those of a flow, or removes it. */
   #add(record: FlowRecord, { width, units, expected }: QueuedRequest, change: 1 | -1): void {
+    this.#see(expected)
     record.requests += change
     record.costliest = Math.max(record.costliest, expected)
     // Differences of floats are inexact; without requests the sums are exactly 0.
@@ -279,12 +289,14 @@ export class FlowSlots {
     let { share, sure } = record
     // While several wait, shares are updated with each turn.
     if (isTurn || this.#waitingFlows < 2) {
-      const isShared = this.#waiting > 0 && this.#flows.size > 1
-      const [byWeight, byCost] = isShared
-        ? this.#shares(this.#slots, record, this.#slotsFor(this.#onlyBand!))
-        : NOT_SHARED
-      share = Math.max(byWeight, byCost)
-      sure = Math.min(byWeight, byCost)
+      // One that need not share has everything, and nothing that others would have to leave to it.
+      share = Number.POSITIVE_INFINITY
+      sure = 0
+      if (this.#waiting > 0 && this.#flows.size > 1) {
+        const slots = this.#slotsFor(this.#onlyBand!)
+        share = this.#share(this.#slots, record, slots)
+        sure = this.#share(this.#slots, record, slots, true)
+      }
     }
     record.share = Math.max(record.share, share)
     const most = this.#mostBalance(record)
@@ -313,7 +325,7 @@ export class FlowSlots {
   }
 
   #runs(record: FlowRecord, request: QueuedRequest): void {
-    if (!this.#isOfBand) record.running.push(request)
+    if (!this.#isOfBand) record.push(request)
     record.width += request.width
     record.units += request.units
     this.#note(record)
@@ -345,29 +357,8 @@ export class FlowSlots {
   #open(request: QueuedRequest): FlowRecord {
     const known = this.#find(request)
     if (known !== undefined) return known
-    const { flow, weight, most } = request
-    const record: FlowRecord = {
-      weight,
-      most,
-      running: new LinkedList(),
-      waiting: 0,
-      width: 0,
-      units: 0,
-      wantedWidth: 0,
-      wantedUnits: 0,
-      requests: 0,
-      costliest: 0,
-      ranMs: 0,
-      ranSquared: 0,
-      ranCost: 0,
-      share: Number.POSITIVE_INFINITY,
-      sure: 0,
-      balance: 0,
-      balancedMs: 0,
-      era: this.#era,
-      isShort: false,
-    }
-    this.#flows.set(flow, record)
+    const record = new FlowRecord(request.weight, request.most, this.#era)
+    this.#flows.set(request.flow, record)
     if (!this.#isOfBand) request.account = record
     return record
   }
@@ -377,6 +368,8 @@ export class FlowSlots {
     this.#flows.delete(flow)
     if (this.#flows.size === 1) this.#era++
     if (this.#flows.size > 0) return
+    this.#cost = 0
+    this.#isUneven = false
     this.#isRecorded = this.#isCapped || this.#isOfBand
     this.#onlyBand = undefined
   }
@@ -403,7 +396,7 @@ export class FlowSlots {
   /** The slots of the band that was the only one so far. */
   #copy(): FlowSlots {
     const copy = this.#another()
-    for (const [flow, record] of this.#flows) copy.#flows.set(flow, { ...record })
+    for (const [flow, record] of this.#flows) copy.#flows.set(flow, record.copy())
     copy.#onlyBand = this.#onlyBand
     copy.#era = this.#era
     copy.#longestMs = this.#longestMs
@@ -411,11 +404,22 @@ export class FlowSlots {
     copy.#short = this.#short
     copy.#waitingFlows = this.#waitingFlows
     copy.#waiting = this.#waiting
+    copy.#cost = this.#cost
+    copy.#isUneven = this.#isUneven
     return copy
   }
 
-  /** Its shares of an amount by weight and by requests due. */
-  #shares([byWeight, byCost]: Shares, record: FlowRecord, amount: number): [number, number] {
-    return [byWeight.shareOf(record, amount, this.#changes), byCost.shareOf(record, amount, this.#changes)]
+  /** The larger of its shares of an amount, or the smaller. They are the same while all requests cost the same. */
+  #share(shares: Shares, record: FlowRecord, amount: number, isSmaller: boolean = false): number {
+    const byWeight = shares[0].shareOf(record, amount, this.#changes)
+    if (!this.#isUneven) return byWeight
+    const byCost = shares[1].shareOf(record, amount, this.#changes)
+    return isSmaller ? Math.min(byWeight, byCost) : Math.max(byWeight, byCost)
+  }
+
+  /** A request costs this. */
+  #see(cost: number): void {
+    if (this.#cost === 0) this.#cost = cost
+    else if (cost !== this.#cost) this.#isUneven = true
   }
 }

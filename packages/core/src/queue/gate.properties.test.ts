@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events'
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import type { Decision, Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
@@ -7,7 +8,7 @@ import { World } from '../testing/world.js'
 import { requestQueue } from './stage.js'
 
 /** A hundred thousand in `pnpm test:deep`. */
-const REQUESTS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 20_000 : 100_000
+const REQUESTS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? byWidth(5_000, 20_000) : 100_000
 
 describe(`many requests through a gate, ${REQUESTS}`, () => {
   it.each([1, 2])(

@@ -44,14 +44,24 @@ export class MaxMin<M> {
     this.#amount = amount
     for (let pass = 0; pass < PASSES; pass++) {
       let [rest, due] = [amount, 0]
+      // The levels at which the last of the full members became full, and the next will.
+      let [last, next] = [0, Number.POSITIVE_INFINITY]
       for (const member of this.#members.values()) {
-        const [wants, part] = [this.#wants(member), this.#due(member)]
-        if (wants <= this.#level * part) rest -= wants
-        else due += part
+        const wants = this.#wants(member)
+        const part = this.#due(member)
+        const full = wants / part
+        if (full <= this.#level) {
+          rest -= wants
+          last = Math.max(last, full)
+        } else {
+          due += part
+          next = Math.min(next, full)
+        }
       }
       const level = due > 0 ? rest / due : rest < 0 ? 0 : Number.POSITIVE_INFINITY
-      if (level === this.#level) return
       this.#level = level
+      // The same members would be full in another pass.
+      if (last <= level && (level < next || due === 0)) return
     }
   }
 }

@@ -359,23 +359,43 @@ function bandOfPriority(priority: number, bands: number): number {
  * deadline and no class: an option that fails for a request must not lift the limit.
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
-  const { weightOf, width, pool, perFlowConcurrency, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
+  const { weightOf, pool, bands = [{}] } = options
   const safe: QueueOptions = { ...options }
+  const guard = <Name extends 'width' | 'perFlowConcurrency' | 'bandOf' | 'deadlineMsOf' | 'classOf'>(
+    name: Name,
+    check: (answer: unknown) => unknown,
+    otherwise: (passage: Passage) => unknown,
+  ): void => {
+    const of: unknown = options[name]
+    if (typeof of === 'function')
+      safe[name] = guarded(of as (passage: Passage) => unknown, check, otherwise, failed) as QueueOptions[Name]
+  }
   if (typeof weightOf === 'function') safe.weightOf = safeWeight(weightOf, failed)
-  if (typeof width === 'function')
-    safe.width = guarded(
-      width,
-      (slots) => requireWidth('width()', slots),
-      () => 1,
-      failed,
-    )
-  if (typeof perFlowConcurrency === 'function')
-    safe.perFlowConcurrency = guarded(
-      perFlowConcurrency,
-      (most) => requireMost('perFlowConcurrency()', most),
-      () => 1,
-      failed,
-    )
+  guard(
+    'width',
+    (slots) => requireWidth('width()', slots),
+    () => 1,
+  )
+  guard(
+    'perFlowConcurrency',
+    (most) => requireMost('perFlowConcurrency()', most),
+    () => 1,
+  )
+  guard(
+    'bandOf',
+    (band) => requireInteger('bandOf()', band, 0, bands.length - 1),
+    ({ priority }) => bandOfPriority(priority, bands.length),
+  )
+  guard(
+    'deadlineMsOf',
+    (deadlineMs) => deadlineMs === undefined || requireDeadline('deadlineMsOf()', deadlineMs),
+    () => undefined,
+  )
+  guard(
+    'classOf',
+    (name) => requireText('classOf()', name),
+    () => 'unknown',
+  )
   if (typeof pool?.unitsOf === 'function')
     safe.pool = {
       ...pool,
@@ -386,27 +406,6 @@ export function safely(options: QueueOptions, failed: (error: unknown) => void):
         failed,
       ),
     }
-  if (typeof bandOf === 'function')
-    safe.bandOf = guarded(
-      bandOf,
-      (band) => requireInteger('bandOf()', band, 0, bands.length - 1),
-      ({ priority }) => bandOfPriority(priority, bands.length),
-      failed,
-    )
-  if (typeof deadlineMsOf === 'function')
-    safe.deadlineMsOf = guarded(
-      deadlineMsOf,
-      (deadlineMs) => deadlineMs === undefined || requireDeadline('deadlineMsOf()', deadlineMs),
-      () => undefined,
-      failed,
-    )
-  if (typeof classOf === 'function')
-    safe.classOf = guarded(
-      classOf,
-      (name) => requireText('classOf()', name),
-      () => 'unknown',
-      failed,
-    )
   return safe
 }
 

@@ -16,7 +16,17 @@ import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
 import type { Timed } from './deadline-queue.js'
 import type { FlowRecord } from './flow-record.js'
-import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
+import {
+  classNameOf,
+  flowWeight,
+  mostSlots,
+  type QueueSettings,
+  requireDeadline,
+  requireUnits,
+  requireWidth,
+  unitsOf,
+  widthOf,
+} from './options.js'
 import type { Need } from './slots.js'
 
 /**
@@ -145,19 +155,11 @@ export interface RequestHost {
   contest(request: QueuedRequest): Contest
 }
 
-/** Needs of a request and limits of its flow, from the options at its arrival. */
-export interface Terms extends Need {
-  readonly cost: number
-  readonly band: Band<QueuedRequest>
-  /** The class under which its duration is remembered. */
-  readonly className: string
-  /** Its flow's weight, and most slots. */
-  readonly weight: number
-  readonly most: number
-}
+/** Properties that a caller without a gate may state for a request. */
+export type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'deadlineMs'>>>
 
 /** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
-export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
+export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained {
   readonly #host: RequestHost
   /** The first name of its path. */
   readonly flow: string
@@ -168,7 +170,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   readonly width: number
   readonly units: number
   readonly band: Band<QueuedRequest>
+  /** The class under which its duration is remembered. */
   readonly className: string
+  /** Its flow's weight, and most slots. */
   readonly weight: number
   readonly most: number
   readonly arrivedMs: number
@@ -187,8 +191,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   account: FlowRecord | undefined = undefined
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
-  /** Set when it starts after it waited. */
-  drained: Drained | undefined = undefined
+  hasDrained = false
+  drained = 0
+  faded = 0
   /** The signal that it listens to. */
   signal: AbortSignal | undefined = undefined
   /** Settles the promise, once there is one. */
@@ -196,20 +201,29 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   /** The answer: itself, or a refusal. */
   verdict: Verdict = undefined
 
-  constructor(host: RequestHost, { flow, path, nowMs }: Passage, terms: Terms) {
+  /** The options' functions provide missing properties. Throws their errors. */
+  constructor(
+    host: RequestHost,
+    settings: QueueSettings,
+    passage: Passage,
+    cost: number,
+    band: Band<QueuedRequest>,
+    said: Said,
+  ) {
+    const { flow, path = flow } = passage
     this.#host = host
     this.flow = flow
-    this.path = path ?? flow
-    this.cost = terms.cost
-    this.costSoFar = terms.cost
-    this.expected = terms.band.queue.expected(this.path, terms.cost, terms.className)
-    this.width = terms.width
-    this.units = terms.units
-    this.band = terms.band
-    this.className = terms.className
-    this.weight = terms.weight
-    this.most = terms.most
-    this.arrivedMs = nowMs
+    this.path = path
+    this.cost = cost
+    this.costSoFar = cost
+    this.width = said.width ?? widthOf(settings, passage)
+    this.units = settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage))
+    this.band = band
+    this.className = classNameOf(settings, passage)
+    this.weight = flowWeight(settings, flow)
+    this.most = mostSlots(settings, flow)
+    this.expected = band.queue.expected(path, cost, this.className)
+    this.arrivedMs = passage.nowMs
   }
 
   answer(verdict: Verdict): void {

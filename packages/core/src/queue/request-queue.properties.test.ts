@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events'
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Passage } from '../admission/stage.js'
@@ -23,7 +24,8 @@ interface Asked {
 
 const MAX_WAIT_MS = 100
 /** A million in all in `pnpm test:deep`. */
-const OPERATIONS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 50_000 : 250_000
+const OPERATIONS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? byWidth(10_000, 50_000) : 250_000
+const RUNS = { numRuns: byWidth(20, 60) }
 const REASONS = [
   'flow-full',
   'queue-full',
@@ -212,7 +214,7 @@ describe('one flow, in order of arrival', () => {
           await empty(trial)
           trial.checkEnd()
         }),
-        { numRuns: 60 },
+        RUNS,
       )
     },
   )
@@ -250,7 +252,7 @@ describe('several flows', () => {
         await empty(trial)
         trial.checkEnd()
       }),
-      { numRuns: 60 },
+      RUNS,
     )
   })
 
@@ -269,7 +271,7 @@ describe('several flows', () => {
           last.set(flow, order)
         }
       }),
-      { numRuns: 60 },
+      RUNS,
     )
   })
 })

@@ -8,16 +8,11 @@ import { Durations, UNKNOWN_MS } from './estimates.js'
 import { FlowSlots } from './flow-slots.js'
 import {
   bandIndexOf,
-  classNameOf,
   deadlineOf,
-  flowWeight,
   isCapped,
-  mostSlots,
   type QueueSettings,
   queueSettings,
   type RequestQueueOptions,
-  unitsOf,
-  widthOf,
 } from './options.js'
 import {
   passageOf,
@@ -26,8 +21,8 @@ import {
   type QueueReason,
   type QueueRequest,
   type RequestHost,
+  type Said,
   SHORTAGE,
-  type Terms,
 } from './queued-request.js'
 import { SlotSupply } from './slots.js'
 import type { RequestQueueSnapshot } from './snapshot.js'
@@ -37,9 +32,6 @@ const NAME: 'queue' = 'queue'
 /** A request beyond both is refused: this many waiting requests of its flow, and this part of its waiting time. */
 const LONG_BACKLOG = 4
 const TOO_LONG = 0.8
-
-/** Properties that a caller without a gate may state for a request. */
-type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'deadlineMs'>>>
 
 const NOTHING_SAID: Said = {}
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
@@ -82,6 +74,8 @@ export class RequestQueue implements Stage {
   #startedAtOnce = 0
   #startedLater = 0
   #dispatching = false
+  /** The time while slots of a request of this queue are returned; else NaN. */
+  #endingMs: number = Number.NaN
   /** A request waits although slots are free, because its flow or band is at its limit. */
   #capped = false
 
@@ -187,18 +181,11 @@ export class RequestQueue implements Stage {
    * The options' functions provide missing properties. Throws their errors or the capacity's, and then keeps nothing.
    */
   #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
-    const { flow, nowMs } = passage
+    const { nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
-    const terms: Terms = {
-      cost,
-      width: said.width ?? widthOf(settings, passage),
-      units: settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage)),
-      band: this.#list.band(said.band ?? bandIndexOf(settings, passage)),
-      className: classNameOf(settings, passage),
-      weight: flowWeight(settings, flow),
-      most: mostSlots(settings, flow),
-    }
+    const band = this.#list.band(said.band ?? bandIndexOf(settings, passage))
+    const request = new QueuedRequest(this.#host, settings, passage, cost, band, said)
     const deadlineMs = said.deadlineMs ?? deadlineOf(settings, passage)
     this.#came++
     if (this.#list.closed) return this.#refuse('closed', UNKNOWN_MS)
@@ -207,7 +194,6 @@ export class RequestQueue implements Stage {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
-    const request = new QueuedRequest(this.#host, passage, terms)
     const mayMore = this.#slots.retell(request)
     try {
       if (mayMore || this.#list.isDue(nowMs)) this.wake(nowMs)
@@ -259,8 +245,8 @@ export class RequestQueue implements Stage {
 
   /** Refuses a request whose turn would not come in time. */
   #refuseHopeless(request: QueuedRequest, waitMs: number): Refusal | undefined {
-    const { flow, path, band, arrivedMs: nowMs } = request
-    if (this.#settings.newestFirst || this.#slots.waiting(flow) < LONG_BACKLOG) return undefined
+    const { path, band, arrivedMs: nowMs } = request
+    if (this.#settings.newestFirst || this.#slots.waiting(request) < LONG_BACKLOG) return undefined
     const outlook = band.outlook(path, nowMs)
     if (outlook === undefined) return undefined
     const { standing, expectedMs } = outlook
@@ -289,6 +275,7 @@ export class RequestQueue implements Stage {
     undone: (request, nowMs) => {
       this.#ended(request, 0, 0, nowMs)
       this.#list.settle(request, 0, false)
+      this.#endingMs = nowMs
       try {
         this.#supply.undo(request, nowMs)
       } finally {
@@ -308,6 +295,7 @@ export class RequestQueue implements Stage {
     try {
       this.#list.settle(request, Math.min(MOST_COST, cost), teaches)
     } finally {
+      this.#endingMs = nowMs
       try {
         this.#supply.release(request, outcome, durationMs, nowMs)
       } finally {
@@ -324,6 +312,7 @@ export class RequestQueue implements Stage {
 
   /** The capacity has notified its listeners already, unless it failed. */
   #slotsCameBack(nowMs: number): void {
+    this.#endingMs = Number.NaN
     if (this.#supply.mustRetry || this.#capped) this.#dispatch(nowMs)
     this.#list.tidy()
   }
@@ -331,7 +320,7 @@ export class RequestQueue implements Stage {
   /** The capacity has more, possibly because of another queue. */
   #slotsCameFree(): void {
     if (this.#list.size === 0 || this.#supply.isTaking) return
-    this.#dispatch(this.#clock())
+    this.#dispatch(Number.isNaN(this.#endingMs) ? this.#clock() : this.#endingMs)
     if (this.#running === 0) this.#list.tidy()
   }
 

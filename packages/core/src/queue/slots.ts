@@ -1,5 +1,7 @@
 import type { Outcome } from '../admission/outcome.js'
 import type { Capacity } from '../capacity/index.js'
+import { requireBoolean } from '../options.js'
+import { onRejection } from '../rejection.js'
 import type { QueuedRequest } from './queued-request.js'
 
 /** Tolerance for sums of fractional widths. */
@@ -64,15 +66,15 @@ export class SlotSupply {
    */
   tryTake(need: Need, nowMs: number): boolean {
     const { capacity, pool } = this
-    if (pool === undefined || need.units === 0) return capacity.tryTake(need.width, nowMs)
+    if (pool === undefined || need.units === 0) return took(capacity, need.width, nowMs)
     const poolFirst = this.hasSlots(need) && !this.hasUnits(need)
     const [first, amount, second, rest] = poolFirst
       ? [pool, need.units, capacity, need.width]
       : [capacity, need.width, pool, need.units]
-    if (!first.tryTake(amount, nowMs)) return false
+    if (!took(first, amount, nowMs)) return false
     let taken = false
     try {
-      taken = second.tryTake(rest, nowMs)
+      taken = took(second, rest, nowMs)
       return taken
     } finally {
       if (!taken) this.#putBack(first, amount, nowMs)
@@ -129,7 +131,7 @@ export class SlotSupply {
   /** Tells the capacity that time has passed while requests waited. */
   wake(nowMs: number): void {
     try {
-      this.capacity.wake?.(nowMs)
+      this.#mayReject(this.capacity.wake?.(nowMs))
     } catch {
       this.#failed()
     }
@@ -143,7 +145,7 @@ export class SlotSupply {
     try {
       const { capacity } = this
       const width = freeOf(capacity) + 1
-      if (capacity.inFlight >= 1 && capacity.tryTake(width, nowMs)) this.#putBack(capacity, width, nowMs)
+      if (capacity.inFlight >= 1 && took(capacity, width, nowMs)) this.#putBack(capacity, width, nowMs)
     } catch {
       this.#failed()
     }
@@ -160,21 +162,21 @@ export class SlotSupply {
 
   /** Returns the slots and units of a request that ran. Throws the error of the capacity, or of a listener. */
   release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
-    this.#giveBack(need, (capacity, width) => capacity.release(width, outcome, durationMs, nowMs))
+    this.#giveBack(need, nowMs, outcome, durationMs)
   }
 
   /** The same for a request that started, but did not run. */
   undo(need: Need, nowMs: number): void {
-    this.#giveBack(need, (capacity, width) => capacity.undo(width, nowMs))
+    this.#giveBack(need, nowMs)
   }
 
   /** Units first: a listener that is notified of slots finds both. */
-  #giveBack({ width, units }: Need, end: (capacity: Capacity, width: number) => void): void {
+  #giveBack({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     try {
       try {
-        if (this.pool !== undefined && units > 0) end(this.pool, units)
+        if (units > 0) this.#end(this.pool, units, nowMs, outcome, durationMs)
       } finally {
-        end(this.capacity, width)
+        this.#end(this.capacity, width, nowMs, outcome, durationMs)
       }
     } catch (error) {
       this.#failed()
@@ -182,14 +184,25 @@ export class SlotSupply {
     }
   }
 
+  #end(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+    const given: unknown =
+      outcome === undefined ? capacity?.undo(width, nowMs) : capacity?.release(width, outcome, durationMs, nowMs)
+    this.#mayReject(given)
+  }
+
   /** Returns slots that were taken in vain. */
   #putBack(capacity: Capacity, width: number, nowMs: number): void {
     this.isTaking = true
     try {
-      capacity.undo(width, nowMs)
+      this.#end(capacity, width, nowMs)
     } finally {
       this.isTaking = false
     }
+  }
+
+  /** A method that returns nothing may still be async. */
+  #mayReject(given: unknown): void {
+    if (given !== undefined) onRejection(given, () => this.#failed())
   }
 
   #failed(): false {
@@ -197,6 +210,13 @@ export class SlotSupply {
     this.mustRetry = true
     return false
   }
+}
+
+/** Takes slots of a capacity, which may be the user's. A promise must not count as a slot. */
+function took(capacity: Capacity, width: number, nowMs: number): boolean {
+  const taken = capacity.tryTake(width, nowMs)
+  requireBoolean('tryTake()', taken)
+  return taken
 }
 
 const limitOf = ({ limit }: Capacity): number => limit

@@ -214,7 +214,7 @@ export class WaitingList {
   start(request: QueuedRequest, nowMs: number): void {
     if (request === this.#backfill.head) this.#backfill.clear()
     else this.#takeTurn(request)
-    request.drained = request.band.started(request, nowMs)
+    request.band.started(request, nowMs)
     this.#forget(request, nowMs)
     this.#host.slots.startsLater(request, nowMs)
     this.#backfill.pass(request)
@@ -268,8 +268,8 @@ export class WaitingList {
   /** Reports the actual cost of a started request, and may learn from it. Throws the error of `weightOf`. */
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
-    const { band, path, cost, className, drained, ticket } = request
-    if (drained !== undefined) band.settled(drained, actualCost, teaches)
+    const { band, path, cost, className, ticket } = request
+    if (request.hasDrained) band.settled(request, actualCost, teaches)
     if (ticket === undefined) {
       if (teaches) band.queue.learn(path, cost, actualCost, className)
       return
@@ -335,8 +335,7 @@ export class WaitingList {
   #takeTurn(request: QueuedRequest): number {
     const { band, cost } = request
     this.#bands.passes(request)
-    // Flows that were skipped for it have kept their places before it.
-    band.queue.dequeue(undefined, (one) => one === request)
+    band.queue.take(request.ticket!)
     return this.#bands.started(band, cost)
   }
 

@@ -108,10 +108,9 @@ export class LearnedCosts {
 
   /** A request with this declared cost was settled with `actual`. */
   learn(flow: string, kind: string, declared: number, actual: number): void {
-    if (actual <= 0) return
-    const known = this.#flows.get(flow)
     // The usual case: costs are known in advance.
-    if (known === undefined && actual === declared && this.#any === undefined) return
+    if (actual <= 0 || (actual === declared && this.#any === undefined)) return
+    const known = this.#flows.get(flow)
     this.#any = learnt(this.#any, declared, actual)
     if (known === undefined) {
       if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)

@@ -1,5 +1,5 @@
 import { keyFrom } from '../hash.js'
-import { requireFunction, show } from '../options.js'
+import { requireBoolean, requireFunction, show } from '../options.js'
 import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
 import type { WeightOf } from '../weight.js'
@@ -146,6 +146,22 @@ export class FairQueue<T> {
       this.#era++
       return undefined
     }
+    this.#serve(request)
+    return request
+  }
+
+  /**
+   * Dequeues the request that {@link peek} has just returned, without another search. False, and nothing changes, if it
+   * has left already. Throws a `TypeError` on another queue's ticket.
+   */
+  take(ticket: Ticket<T>): boolean {
+    const request = this.#own(ticket)
+    if (request.lane === undefined) return false
+    this.#serve(request)
+    return true
+  }
+
+  #serve(request: Request<T>): void {
     this.#dequeued++
     request.era = this.#era
     request.contested = contestedLevels(request.lane!, this.#root)
@@ -155,7 +171,6 @@ export class FairQueue<T> {
     if (costs.size > 0) request.cost = costs.cautious(request.key, request.kind, request.declared)
     request.lane!.charge(request.cost)
     this.#leave(request)
-    return request
   }
 
   /**
@@ -240,7 +255,8 @@ export class FairQueue<T> {
 
   /** Expected cost of a request of `flow` that declares `cost`, as far as it has been learnt. */
   expected(flow: Flow, cost: number, kind = ''): number {
-    return this.#costs.expected(keyOf(this.#flow(flow)), kind, cost)
+    const checked = this.#flow(flow)
+    return this.#costs.size === 0 ? cost : this.#costs.expected(keyOf(checked), kind, cost)
   }
 
   /** Learns the cost of a request that was never in the queue, because it did not need to wait. */
@@ -294,7 +310,7 @@ export class FairQueue<T> {
 
   /** The flow, checked. If flows share queues, only their first names count. */
   #flow(flow: Flow): Flow {
-    if (typeof flow === 'string' && flow !== '') return flow
+    if (typeof flow === 'string' && flow.length > 0) return flow
     const checked = requireFlow(flow)
     return this.#queues === undefined ? checked : firstOf(checked)
   }
@@ -371,7 +387,9 @@ export class FairQueue<T> {
   }
 
   #keeps(request: Request<T>, isDead: (item: T) => boolean): boolean {
-    if (!isDead(request.item)) return true
+    const dead = isDead(request.item)
+    requireBoolean('isDead()', dead)
+    if (!dead) return true
     if (request.lane !== undefined) {
       this.#dead++
       this.#leave(request)

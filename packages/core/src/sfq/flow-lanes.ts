@@ -93,7 +93,7 @@ interface Move<T> {
 }
 
 function ageOf<T>(lane: Lane<T>): number {
-  return lane.requests.first?.sequence ?? Number.MAX_SAFE_INTEGER
+  return lane.first?.sequence ?? Number.MAX_SAFE_INTEGER
 }
 
 function moveOf<T>(lane: Lane<T>): Move<T> {

@@ -10,12 +10,12 @@ export type IsLive<T> = (request: Request<T>) => boolean
 export type Place = 'out' | 'new' | 'old'
 
 /**
- * A member of a ring that takes turns: a line of requests, or a lane whose own ring distributes its turns.
+ * A member of a ring that takes turns: a line of requests, oldest first; or a lane whose own ring distributes its turns.
  *
  * Lanes form a tree. Below its root are the flows, or the first names of their paths, and below those the next; or
  * SFQ's queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
  */
-export class Lane<T> implements Linked<Lane<T>> {
+export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   /** The key of its flow, or of a path's prefix; empty for a lane that belongs to no flow. */
   readonly key: string
   /** The lane in whose ring this one takes turns; `undefined` at the root. */
@@ -32,8 +32,6 @@ export class Lane<T> implements Linked<Lane<T>> {
   /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
   deficit = 0
 
-  /** The requests of a line, oldest first. */
-  readonly requests: LinkedList<Request<T>> = new LinkedList()
   /** Whether the newest request is served first; holds until the line is empty. */
   newestFirst = false
   /** The turns of the lanes below; `undefined` in a line. */
@@ -63,6 +61,7 @@ export class Lane<T> implements Linked<Lane<T>> {
   sizeIndex = 0
 
   constructor(key: string, weight: number, up: Lane<T> | undefined) {
+    super()
     this.key = key
     this.weight = weight
     this.up = up
@@ -71,7 +70,7 @@ export class Lane<T> implements Linked<Lane<T>> {
   /** Adds a request at the end of the line. */
   add(request: Request<T>): void {
     request.lane = this
-    this.requests.push(request)
+    this.push(request)
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
       lane.count++
@@ -85,10 +84,10 @@ export class Lane<T> implements Linked<Lane<T>> {
   }
 
   /** Deletes a request from anywhere in the line. */
-  delete(request: Request<T>): void {
+  override delete(request: Request<T>): void {
     request.lane = undefined
-    this.requests.delete(request)
-    if (this.requests.first === undefined) this.newestFirst = false
+    super.delete(request)
+    if (this.first === undefined) this.newestFirst = false
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
       lane.#subtract(request.declared)
@@ -111,11 +110,11 @@ export class Lane<T> implements Linked<Lane<T>> {
 
   /** The request of a line that would be served last. */
   get lastInTurn(): Request<T> | undefined {
-    return this.newestFirst ? this.requests.first : this.requests.last
+    return this.newestFirst ? this.first : this.last
   }
 
   get #firstInTurn(): Request<T> | undefined {
-    return this.newestFirst ? this.requests.last : this.requests.first
+    return this.newestFirst ? this.last : this.first
   }
 
   /** Charges the cost of a request to this lane and the lanes above it. */

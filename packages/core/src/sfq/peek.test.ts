@@ -22,6 +22,28 @@ describe('peek', () => {
   })
 })
 
+describe('take', () => {
+  it('gives what dequeue would, whoever was skipped for it', () => {
+    const [taken, dequeued] = [new FairQueue<string>(), new FairQueue<string>()]
+    for (const queue of [taken, dequeued])
+      for (const item of ['a1', 'b1', 'a2', 'c1', 'a3', 'b2']) queue.enqueue(item[0]!, item, item === 'a1' ? 7 : 1)
+    for (let waiting = 6; waiting > 0; waiting--) {
+      const mayStart = (item: string): boolean => waiting % 2 === 0 || item[0] !== 'a'
+      const head = taken.peek(undefined, mayStart)!
+      expect(taken.take(head)).toBe(true)
+      expect(head.item).toBe(dequeued.dequeue(undefined, mayStart)!.item)
+      expect(taken.snapshot()).toEqual(dequeued.snapshot())
+      expect(taken.take(head)).toBe(false)
+    }
+    expect(taken.waiting).toBe(0)
+  })
+
+  it('rejects the ticket of another queue', () => {
+    const ticket = ticketOf(new FairQueue<string>().enqueue('a', 'a'))
+    expect(() => new FairQueue<string>().take(ticket)).toThrow(TypeError)
+  })
+})
+
 describe('a peek that is strict', () => {
   const only =
     (flow: string) =>

@@ -1,4 +1,5 @@
 import { LinkedList } from '../linked-list.js'
+import { requireBoolean } from '../options.js'
 import type { LearnedCosts } from './costs.js'
 import type { IsLive, Lane, Place } from './lane.js'
 import type { Quantum } from './quantum.js'
@@ -159,7 +160,7 @@ export class Ring<T> {
       const head = lane.weighsAsMany ? lane.head(isLive, mayStart, isStrict) : lane.head(isLive)
       // A dead request may have removed the lane, or one that was skipped.
       if (lane !== this.#after(passed)) passed = undefined
-      else if (head === undefined ? lane.count > 0 : mayStart !== undefined && !mayStart(head.item)) {
+      else if (head === undefined ? lane.count > 0 : mayStart !== undefined && !mayServe(mayStart, head)) {
         passed = lane
         if (head !== undefined) dearest = Math.max(dearest, head.expected(costs) / (lane.weight || 1))
       } else if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
@@ -363,6 +364,12 @@ export class Ring<T> {
     }
     return rounds
   }
+}
+
+function mayServe<T>(mayStart: (item: T) => boolean, { item }: Request<T>): boolean {
+  const may = mayStart(item)
+  requireBoolean('mayStart()', may)
+  return may
 }
 
 /** Whether a request waits in this lane or in one behind it. */

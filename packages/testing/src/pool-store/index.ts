@@ -83,6 +83,32 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     assert.deepEqual({ now, leftMs }, { now: win + 1, leftMs: LONG_MS })
   })
 
+  add('remembers what tenants got in the last window, whatever they weigh now', async () => {
+    const all = members(terms(LONG_MS, 1_000, 10))
+    const { win } = await all.ask('early', 700)
+    assert.equal((await all.ask('waiting', 900, { weight: 0.01 })).grant, 0)
+    for (let grant = 1; grant > 0; ) grant = (await all.ask('late', 10)).grant
+    const carried = async (member: string, weight = 1): Promise<number> => {
+      const tenants = [{ tenant: `of ${member}`, weight, used: 0, rate: 1, ask: 0 }]
+      return (await all.ask(member, 0, { win: win + 1, holds: 0, spent: 0, tenants })).used[0]!
+    }
+    // The level was lowered for the late one: nobody comes before the early one by more than that.
+    const [early, newcomer] = [await carried('early', 0.5), await carried('new')]
+    assert.ok(newcomer > 300 && newcomer < 700, `a newcomer carries ${newcomer}`)
+    assert.equal(early, 350)
+    const waiting = await carried('waiting')
+    assert.ok(Math.abs(waiting - 0.99 * newcomer) < 1e-9, `additional weight carries ${waiting}`)
+    assert.equal(await carried('early', 0.25), 175)
+    for (let most = 1; most > 0; ) {
+      most = 0
+      for (const member of ['early', 'late', 'waiting', 'new']) most = Math.max(most, (await all.ask(member, 10)).grant)
+    }
+    assert.deepEqual(
+      all.log.map(({ answer }) => answer),
+      all.reference(),
+    )
+  })
+
   add('keeps pools apart: by name, and by the length of their windows', async () => {
     const first = terms(LONG_MS)
     const others = [

@@ -1,55 +1,6 @@
 import { claimOf } from './pool.js'
 import type { TenantReport } from './store.js'
-
-/** Tenants with about the same use per weight, as one sum. */
-interface Stratum {
-  /** Its index: {@link stratumOf} the use per weight. */
-  readonly at: number
-  count: number
-  weight: number
-  used: number
-  /** Refused costs. */
-  ask: number
-}
-
-/** Non-empty strata, in order. */
-export type Strata = Stratum[]
-
-/** A tenant's contribution to its stratum. */
-export type Layer = Omit<Stratum, 'count'>
-
-/** Strata are 1.6 % wide around 1, and 1 % around 1000: sums over them have about this precision. */
-const RESOLUTION = 1_024
-
-/**
- * The stratum of a use per weight. By square roots alone, which every machine and language rounds alike, so that the
- * script for Redis gives the same.
- */
-export function stratumOf(share: number): number {
-  return Math.floor(RESOLUTION * Math.sqrt(Math.sqrt(Math.sqrt(Math.sqrt(share)))))
-}
-
-/** Adds a tenant to its stratum, or removes it. O(log strata), and a shift if it is the first or the last one. */
-export function layer(strata: Strata, { at, weight, used, ask }: Layer, sign: 1 | -1): void {
-  let low = 0
-  let high = strata.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (strata[middle]!.at < at) low = middle + 1
-    else high = middle
-  }
-  let stratum = strata[low]
-  if (stratum === undefined || stratum.at !== at) {
-    stratum = { at, count: 0, weight: 0, used: 0, ask: 0 }
-    strata.splice(low, 0, stratum)
-  }
-  stratum.count += sign
-  stratum.weight += sign * weight
-  stratum.used += sign * used
-  stratum.ask += sign * ask
-  // Rounding errors are removed with the last one.
-  if (stratum.count <= 0) strata.splice(low, 1)
-}
+import { layer, type Strata, type Stratum, stratumOf } from './strata.js'
 
 /** Sums of one kind of a member's tenants: their weights at it, and their use, as far as that counts. */
 interface Sum {
@@ -124,10 +75,14 @@ export interface Standings {
    */
   least: number
   most: number
+  /** Per weight: the largest such amount of a tenant, and the guarantee then. */
+  first: number
+  guarantee: number
 }
 
 export function newStandings(): Standings {
-  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], carried: 0, least: 0, most: 0 }
+  const none = { carried: 0, least: 0, most: 0, first: 0, guarantee: 0 }
+  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], ...none }
 }
 
 /**
@@ -139,7 +94,8 @@ export function newStandings(): Standings {
  * All of them together are known as {@link Strata}: no step iterates over tenants that its call does not name.
  *
  * A tenant's grants also count in the next window: if others wanted more, and got less per weight, it comes after them
- * until they have caught up, by a window's guarantee at most. It carries that amount as if it had used it.
+ * until they have caught up. It carries that amount as if it had used it. Nobody comes before another by more than a
+ * guarantee, or by the cost that it waits for itself.
  *
  * O(members of the tenant) a report.
  */
@@ -205,7 +161,10 @@ export class Tenants {
       place.rate = rate
       place.used = used
     }
-    tenant.weight = weight
+    if (weight !== tenant.weight) {
+      tenant.carried = this.#reweighed(tenant.carried, tenant.weight, weight)
+      tenant.weight = weight
+    }
     tenant.used = tenant.carried
     let rates = 0
     for (const [at, { rate: asked, used: spent }] of tenant.places) {
@@ -285,23 +244,41 @@ export class Tenants {
   }
 
   /** A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last. */
-  begin(isNext: boolean, level: number): void {
+  begin(isNext: boolean, level: number, limit: number): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
-    const { wanting } = this.#standings
+    const { wanting, active, carried } = this.#standings
     Object.assign(this.#standings, newStandings())
     const [last] = wanting
     if (!isNext || last === undefined) return
-    this.#standings.least = last.used / last.weight
-    // With more, a waiting tenant whose cost per weight is large would let a newcomer displace all others for windows.
-    this.#standings.most = level
+    const standings = this.#standings
+    standings.least = last.used / last.weight
+    standings.most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
+    const { used, weight } = active.at(-1)!
+    standings.first = Math.max(0, Math.min(standings.most, used / weight - standings.least))
+    standings.guarantee = level * (limit / (limit + carried))
+  }
+
+  /** The amount, per weight, of one that comes before all others by a guarantee at most, or by the cost `ask`. */
+  #least(ask: number): number {
+    const { first, guarantee } = this.#standings
+    return Math.max(0, first - Math.max(guarantee, ask))
+  }
+
+  /** What is carried with another weight: additional weight begins as a newcomer does. */
+  #reweighed(carried: number, before: number, weight: number): number {
+    return weight > before ? carried + (weight - before) * this.#least(0) : carried * (weight / before)
   }
 
   #newTenant(name: string, weight: number): Tenant {
     const { least, most } = this.#standings
     const before = this.#before.get(name)
-    const ahead = before === undefined ? 0 : Math.max(0, Math.min(most, before.used / before.weight - least))
-    const carried = weight * ahead
+    let carried = weight * this.#least(0)
+    if (before !== undefined) {
+      const own = Math.min(most, before.used / before.weight - least)
+      const ahead = Math.max(own, this.#least(before.wants ? before.ask / before.weight : 0))
+      carried = this.#reweighed(before.weight * ahead, before.weight, weight)
+    }
     const none = { isActive: false, ask: 0, slot: 0, wants: false }
     return { weight, used: carried, carried, place: 'behind', ...none, places: new Map() }
   }

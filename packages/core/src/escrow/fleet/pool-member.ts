@@ -104,8 +104,7 @@ export class PoolMember {
       },
       failed: (failure) => tellOf(failure, onStoreFailure),
     })
-    const parts = [this.#reports, this.groups] as const
-    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, ...parts)
+    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, this.#reports, this.groups)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
@@ -439,12 +438,13 @@ export class PoolMember {
     const nowMs = this.#credit.now()
     const name = tenant === undefined ? undefined : this.#credit.nameOf(tenant)
     const all = { weight: this.#ledger.weight, used: this.#credit.used }
-    const { members } = this.#account
     const stakeOf = (of: string): Stake => this.#ledger.stakeOf(of === OTHERS ? '' : of)
     // Usually, it is the first call of the next window, in which no tenant has been named.
     const isOver = !this.#credit.isOpen(nowMs)
     if (isOver) this.#reports.nameAnew()
-    const report = this.#reports.report(name, members, all, stakeOf, isOver ? 1 : this.#credit.elapsed(nowMs), nowMs)
-    return { need, back, ahead: this.#credit.wantsAhead(this.terms.quantum, nowMs), spent: all.used, ...report }
+    const [elapsed, idle] = isOver ? [1, 0] : [this.#credit.elapsed(nowMs), Math.max(0, this.#credit.unspent - back)]
+    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, stakeOf, elapsed, nowMs)
+    const ahead = this.#credit.wantsAhead(this.terms.quantum, nowMs)
+    return { need, back, ahead, spent: all.used + kept, ...report }
   }
 }

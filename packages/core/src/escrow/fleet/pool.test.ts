@@ -273,7 +273,7 @@ describe('the pool', () => {
     expect(drain({ much: 1, little: 1 })).toEqual({ much: 500, little: 500 })
   })
 
-  it('lets no tenant come after those that wanted no more, nor by more than a guarantee', () => {
+  it('lets no tenant come after those that wanted no more, nor by more than a guarantee or their cost', () => {
     const { clock, ask } = rig()
     ask('much', 700)
     ask('little', 300)
@@ -283,7 +283,9 @@ describe('the pool', () => {
     expect(ask('much', 1_000).grant).toBe(1_000)
     expect(ask('little', 10).grant).toBe(0)
     clock.advance(TERMS.windowMs)
-    // Nothing was left to guarantee when it arrived.
+    // Nothing was left to guarantee when it arrived; but its cost would have been one of 10.
+    expect(ask('much', 0).used).toEqual([10])
+    clock.advance(2 * TERMS.windowMs)
     expect(ask('much', 0).used).toEqual([0])
   })
 

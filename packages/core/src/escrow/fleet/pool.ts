@@ -9,7 +9,7 @@ import {
   type Weighed,
   weightOf,
 } from './members.js'
-import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark } from './store.js'
+import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolTerms } from './store.js'
 
 /** A member of the pool in the computation of the level. */
 export interface Claimant {
@@ -144,7 +144,7 @@ export class Pool {
     const { windowMs } = call.pool
     // A member does not begin a window before it is certain that the one before is over: the store's clock went back.
     const begunMs = call.win * windowMs
-    this.#moveTo(nowMs < begunMs && nowMs >= begunMs - windowMs ? begunMs : nowMs, windowMs)
+    this.#moveTo(nowMs < begunMs && nowMs >= begunMs - windowMs ? begunMs : nowMs, call.pool)
     const member = this.#memberOf(call)
     if (call.seq > member.seq) {
       this.#head.rev++
@@ -181,15 +181,15 @@ export class Pool {
   }
 
   /** A small step back counts as no time passed; more than a window back starts a new window. */
-  #moveTo(nowMs: number, windowMs: number): void {
+  #moveTo(nowMs: number, { windowMs, limit }: PoolTerms): void {
     const isBack = this.#head.nowMs - nowMs > windowMs
     this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
     const win = Math.floor(this.#head.nowMs / windowMs)
-    if (win !== this.#head.win) this.#begin(win, windowMs)
+    if (win !== this.#head.win) this.#begin(win, windowMs, limit)
     this.#tenants.moveTo(Math.floor(this.#head.nowMs / (windowMs * SLOT)))
   }
 
-  #begin(win: number, windowMs: number): void {
+  #begin(win: number, windowMs: number, limit: number): void {
     const startMs = win * windowMs
     const isNext = win === this.#head.win + 1
     // Its last call, if it is sent again, is a new one here; those before it are not.
@@ -214,7 +214,7 @@ export class Pool {
     // In an epoch that began with a loss, nothing was granted ahead.
     this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
     this.#head.ahead = 0
-    this.#tenants.begin(isNext, this.#head.level)
+    this.#tenants.begin(isNext, this.#head.level, limit)
     this.#head.level = Number.MAX_VALUE
     if (!isListening) Object.assign(this.#head, NOT_LOST)
   }

@@ -73,8 +73,9 @@ interface Known {
   isFrozen: boolean
   /** Part of the tenant's weight that is this member's, by the pool's last answer. */
   share: number
-  /** Granted for it in this window, less its spending since. */
+  /** Granted for it in this window, less its spending since; and the part that was told to be its use. */
   granted: number
+  kept: number
   /** Its last reported weight and use here; undefined before it was named. */
   told: Stake | undefined
 }
@@ -86,6 +87,8 @@ type StakeOf = (tenant: string) => Stake
 export interface Report {
   readonly quiet: Stake
   readonly tenants: TenantReport[]
+  /** Credit that counts as used, because it was granted for a tenant that has not spent it yet. */
+  readonly kept: number
 }
 
 /** A refused tenant is in line for this part of a window. */
@@ -97,6 +100,9 @@ const FIRST_LOOK = 1 / 100
  * A member's reports of its tenants to the pool: each that has asked is named in one of the next calls, first those
  * that were refused, and then those that have spent since they were last named. So the pool knows the total use of
  * each, and the cost for which it waits.
+ *
+ * Credit that was granted for a tenant of several members, and is still here, counts as its use: otherwise the others
+ * would be granted as much for it again.
  *
  * The pool divides a tenant's weight by its demand at its members. A refused tenant asks again, at an unknown rate. So
  * from its first refusal on, a tenant counts as if it went on asking at its earlier rate: otherwise demand would seem
@@ -116,6 +122,7 @@ export class Reports {
   /** Sums of the reported amounts. */
   #toldWeight = 0
   #toldUsed = 0
+  #kept = 0
 
   constructor(windowMs: number, maxTenants: number) {
     this.#wantingMs = windowMs * WANTING
@@ -179,19 +186,21 @@ export class Reports {
   }
 
   /**
-   * The report of all tenants, with the sum `all`, when the part `elapsed` of the window has passed: up to the number
-   * of names allowed in a pool of `members` members, first the one that asks.
+   * The report of all tenants, with the sum `all` and the unspent credit `idle`, when the part `elapsed` of the window has
+   * passed: up to the number of names allowed in a pool of `members` members, first the one that asks.
    */
   report(
     asker: string | undefined,
     members: number,
     all: Stake,
+    idle: number,
     stakeOf: StakeOf,
     elapsed: number,
     nowMs: number,
   ): Report {
     const most = mostReported(members)
     const tenants: TenantReport[] = []
+    const keeping: string[] = []
     const name = (tenant: string): void => {
       const known = this.#tenants.get(tenant)
       if (known === undefined) return
@@ -199,12 +208,16 @@ export class Reports {
       this.#toldWeight += stake.weight - (known.told?.weight ?? 0)
       this.#toldUsed += stake.used - (known.told?.used ?? 0)
       known.told = stake
+      this.#kept -= known.kept
+      known.kept = known.share < 1 ? Math.max(0, Math.min(known.granted, idle - this.#kept)) : 0
+      this.#kept += known.kept
       if (!known.isFrozen && stake.used > 0 && tenant !== asker) known.rate = stake.used / Math.max(elapsed, FIRST_LOOK)
       const ask = known.untilMs > nowMs ? known.ask : 0
       known.ask = 0
-      tenants.push({ tenant, weight: known.weight, used: stake.used, rate: known.rate, ask })
+      tenants.push({ tenant, weight: known.weight, used: stake.used + known.kept, rate: known.rate, ask })
       this.#refused.delete(tenant)
       this.#spent.delete(tenant)
+      if (known.kept > 0) keeping.push(tenant)
     }
     if (asker !== undefined) name(asker)
     for (const waiting of [this.#refused, this.#spent])
@@ -214,18 +227,23 @@ export class Reports {
       }
     // Its grant counts as used there until the next call states its use.
     if (asker !== undefined) this.#spent.add(asker)
+    for (const tenant of keeping) this.#spent.add(tenant)
     const quiet = {
       weight: positive(all.weight - this.#toldWeight, all.weight),
       used: positive(all.used - this.#toldUsed, all.used),
     }
-    return { quiet, tenants }
+    return { quiet, tenants, kept: Math.max(0, Math.min(this.#kept, idle)) }
   }
 
   /** The pool may have forgotten the named tenants: all count as not named yet. */
   nameAnew(): void {
     this.#toldWeight = 0
     this.#toldUsed = 0
-    for (const known of this.#tenants.values()) known.told = undefined
+    this.#kept = 0
+    for (const known of this.#tenants.values()) {
+      known.told = undefined
+      known.kept = 0
+    }
   }
 
   /** Applies the pool's answer to a report, and its grant to the first tenant of it. */
@@ -247,6 +265,7 @@ export class Reports {
     this.#spent.clear()
     this.#toldWeight = 0
     this.#toldUsed = 0
+    this.#kept = 0
   }
 
   #know(tenant: string): Known | undefined {
@@ -255,7 +274,7 @@ export class Reports {
     if (!this.hasRoomFor(tenant)) return undefined
     const share = this.#before.get(tenant)?.share ?? 1
     this.#before.delete(tenant)
-    known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, granted: 0, told: undefined }
+    known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, granted: 0, kept: 0, told: undefined }
     this.#tenants.set(ownCopy(tenant), known)
     return known
   }

@@ -35,7 +35,8 @@ export function leaseOn(
   const saved = record === undefined ? undefined : (JSON.parse(record.pool) as Saved)
   const head = saved?.head ?? newHead()
   const members = new Map(saved?.members)
-  const standings = saved?.standings ?? newStandings()
+  // A former version saved fewer numbers.
+  const standings = { ...newStandings(), ...saved?.standings }
   const tenants = new Tenants(standings)
   for (const [name, text] of record?.tenants ?? [])
     tenants.load(name, JSON.parse(text) as SavedTenant, head.win, (member) => members.get(member))

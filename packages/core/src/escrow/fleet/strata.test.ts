@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
-import { type Layer, layer, type Strata, stratumOf } from './members.js'
+import { type Layer, layer, type Strata, stratumOf } from './strata.js'
 
 describe('strata', () => {
   it('are narrow, in order of what was used per weight, from nothing to the most there is', () => {

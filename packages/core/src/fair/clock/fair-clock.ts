@@ -1,32 +1,17 @@
-import type { Admission, Judgement } from './belief.js'
-import { Delivery, MOST_WAY, TELLING_SECONDS } from './delivery.js'
-import { LATELY_REQUESTS, TOLERATED } from './evidence.js'
-import { LEAST_DEPTH, Looks } from './looks.js'
-import { FULL, Reserve } from './reserve.js'
-import { DeliverySlope } from './slope.js'
-import { SoleUser } from './sole-user.js'
-import { Traffic } from './traffic.js'
-import { FIRST_CREDIT, VirtualClock } from './virtual-clock.js'
+import { Delivery, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
+import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
+import { type Admission, type Judgement, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
+import { FIRST_CREDIT, FULL, Reserve, VirtualClock } from './virtual-clock.js'
 
 // Detection of a shortage.
-/** Failures beyond the tolerated share add up to an alarm. */
-const ALARM = 3
 /** More than this may be an outage: it is not compensated, and not learned as usual. */
 const OUTAGE = 0.95
-/** A smaller served share is an outage. There is nothing to share, and nothing to learn. */
-const LEAST_SERVED = 1e-3
-/**
- * It is over after this many consecutive requests without a refusal, and then this many that found the reserve full.
- */
-const CALM_REQUESTS = 20
 
 // Capacity of the resource.
 /** This part of the delivered rate is served again, regardless of failures. */
 const LEAST_DELIVERED = 0.95
 /** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
 const MOST_TRIED = 1.5
-/** A look takes a tenth off for half of a turn: as much must fail, or this much once requests are refused. */
-const WORTH_ENGAGED = 0.05
 
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
@@ -72,11 +57,10 @@ export class FairClock {
   #grains = 0
   protected now: number = Number.NaN
   protected requests = 0
-  #doubt = 0
   #alarmed = false
   protected alone = false
   #calmAt = 0
-  protected unrefused = 0
+  /** Consecutive admissions that found the reserve full. */
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
@@ -183,7 +167,7 @@ export class FairClock {
 
   /** A request was refused. */
   refuse(cost: number): void {
-    this.unrefused = 0
+    this.full = 0
     this.#traffic.refuses(cost)
   }
 
@@ -191,12 +175,12 @@ export class FairClock {
   letIn(cost: number): void {
     this.#traffic.admits(cost)
     if (this.open) return
-    this.unrefused++
     const { spare } = this.reserve
     this.#take(cost)
-    const calm = this.unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
-    this.full = calm && spare - cost >= this.reserve.full ? this.full + 1 : 0
-    if (this.full > CALM_REQUESTS && !this.looks.looking && !this.following) this.#release()
+    const isCalm = this.failureShare < this.usual + TOLERATED
+    this.full = isCalm && spare - cost >= this.reserve.full ? this.full + 1 : 0
+    // The shortage is over.
+    if (this.full > RATE_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
 
   /** Records the time of an admission: to be returned with its outcome. */
@@ -218,16 +202,14 @@ export class FairClock {
   /** An admitted request was served. `expected`: failure rate of its flow; 0 if unknown. */
   succeeded(cost: number, admission: Admission, expected = 0): void {
     this.#ends(false, cost, cost, admission, expected)
-    this.#doubt = Math.max(0, this.#doubt - TOLERATED)
-    if (this.#doubt === 0 && this.failureShare < TOLERATED / 2) this.#alarmed = false
+    if (this.failureShare < TOLERATED / 4) this.#alarmed = false
     this.#serves(cost)
   }
 
   /** An admitted request failed, and not for a reason of its flow. */
   failed(cost: number, admission: Admission, expected = 0): void {
     this.#ends(true, cost, 0, admission, expected)
-    this.#doubt = Math.min(2 * ALARM, this.#doubt + 1 - TOLERATED)
-    if (this.#doubt >= ALARM && !this.#alarmed) {
+    if (!this.#alarmed && this.failureShare > 2 * TOLERATED) {
       this.#alarmed = true
       this.slope.clear()
       this.looks.restart()
@@ -320,7 +302,8 @@ export class FairClock {
   /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.delivery.shows(delivered, this.open || this.#unmet || this.#wasUnmet, before, this.now)
+    const full = this.open || this.#unmet || this.#wasUnmet
+    this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
     this.engage()
@@ -329,7 +312,6 @@ export class FairClock {
   protected engage(): void {
     if (this.open) {
       this.reserve.left = this.reserve.owed = 0
-      this.unrefused = 0
       this.correctedAt = this.now
       this.delivery.runs(this.now)
     }
@@ -414,7 +396,7 @@ export class FairClock {
       const beyond = this.beyond
       if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond, this.#keepsAll)
       const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      const worthIt = beyond > (this.open ? LEAST_DEPTH : WORTH_ENGAGED)
+      const worthIt = beyond > LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return

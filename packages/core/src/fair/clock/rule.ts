@@ -7,11 +7,9 @@ import type { ClockOptions, ClockSettings } from '../options.js'
 import { FlowKey, IndependentPlacement } from '../placement.js'
 import type { FairRefusal, FairRule } from '../rule.js'
 import type { Sharing } from '../shared/member.js'
+import { type Talker, TopTalkers } from '../talkers.js'
 import { FairClock } from './fair-clock.js'
-import { KnownFlows } from './known-flows.js'
-import { OwnFailures } from './own-failures.js'
-import { TagSketch } from './tags.js'
-import { type Talker, TopTalkers } from './talkers.js'
+import { KnownFlows, OwnFailures, TagSketch } from './flows.js'
 
 /** State of a flow, and the reasons for admitting or refusing its next request. */
 export interface ClockExplanation {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { FlowKey, IndependentPlacement } from '../placement.js'
-import { TagSketch } from './tags.js'
+import { TagSketch } from './flows.js'
 
 /** Quiet flows in the test of collisions; `pnpm test:deep` takes ten million. */
 const PROBES = Number(process.env['FAIRLEAD_COLLISION_FLOWS'] ?? 200_000)

@@ -5,7 +5,7 @@ import { seededRandom } from '../../testing/seeded-random.js'
 import { blue } from '../blue.js'
 import { FlowKey, IndependentPlacement } from '../placement.js'
 import { FairTracker } from '../tracker.js'
-import { KnownFlows } from './known-flows.js'
+import { KnownFlows } from './flows.js'
 
 const trackerOf = (
   options: { bucketsPerLevel?: number; rotateEveryMs?: number; weightOf?: (flow: string) => number } = {},

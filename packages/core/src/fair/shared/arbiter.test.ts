@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
-import type { ClockBelief } from '../clock/belief.js'
+import type { ClockBelief } from '../clock/state.js'
 import { FairTracker } from '../tracker.js'
 import { ClockArbiter } from './arbiter.js'
 import { packReport, unpackLease } from './wire.js'

@@ -1,7 +1,7 @@
 import { requireAbove } from '../../options.js'
 import { randomId, systemRandom } from '../../random.js'
-import type { ClockBelief } from '../clock/belief.js'
 import type { FairClock } from '../clock/fair-clock.js'
+import type { ClockBelief } from '../clock/state.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,

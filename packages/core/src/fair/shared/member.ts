@@ -3,7 +3,7 @@ import type { After, Clock } from '../../clock.js'
 import { ownCopy } from '../../path.js'
 import { randomId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
-import type { Judgement } from '../clock/belief.js'
+import type { Judgement } from '../clock/state.js'
 import {
   type Amount,
   type ClockLease,

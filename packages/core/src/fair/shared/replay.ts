@@ -1,5 +1,5 @@
-import type { Admission } from '../clock/belief.js'
 import type { FairClock } from '../clock/fair-clock.js'
+import type { Admission } from '../clock/state.js'
 import type { Amount, SlotSums } from './report.js'
 
 /** For outcomes of older admissions, only their number is passed to the clock. */

@@ -1,5 +1,5 @@
 import type { After } from '../../clock.js'
-import type { ClockBelief } from '../clock/belief.js'
+import type { ClockBelief } from '../clock/state.js'
 import type { SharedClock } from './member.js'
 
 /** Sums are taken over slots of this part of a period. */

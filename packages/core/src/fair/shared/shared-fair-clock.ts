@@ -1,6 +1,10 @@
-import type { Admission, ClockBelief, ClockMark } from '../clock/belief.js'
-import { LATELY_REQUESTS } from '../clock/evidence.js'
 import { FairClock } from '../clock/fair-clock.js'
+import type { Admission, ClockBelief, ClockMark } from '../clock/state.js'
+import { LATELY_REQUESTS } from '../clock/state.js'
+
+/** Time for which a silent process may continue unheard: then this part of its share fails in addition. */
+const UNHEARD_SECONDS = 5
+const UNHEARD_FAILS = 0.5
 
 /**
  * A fair clock that can continue from another's state, and be followed. A process's own follows the arbiter's, and
@@ -8,6 +12,9 @@ import { FairClock } from '../clock/fair-clock.js'
  */
 export class SharedFairClock extends FairClock {
   #followedAt = 0
+  /** The part of processes that may continue unheard, and since when. */
+  #unheard = 0
+  #unheardAt = 0
 
   /** Continues from another's state. */
   start(belief: ClockBelief): void {
@@ -22,7 +29,9 @@ export class SharedFairClock extends FairClock {
    */
   doubt(part: number): void {
     this.alone = false
-    this.delivery.doubt(part, this.now)
+    this.delivery.doubt(part)
+    this.#unheard = 1 - (1 - this.#unheard) * (1 - part)
+    this.#unheardAt = this.now
   }
 
   /** Its present state. */
@@ -86,7 +95,7 @@ export class SharedFairClock extends FairClock {
     this.looks.restart()
     this.delivery.runs(this.now)
     this.correctedAt = this.now
-    this.unrefused = this.full = 0
+    this.full = 0
   }
 
   /**
@@ -95,8 +104,11 @@ export class SharedFairClock extends FairClock {
    */
   override failed(cost: number, admission: Admission, expected = 0): void {
     super.failed(cost, admission, expected)
-    if (this.open || this.following || this.looks.looking || !this.delivery.isDoubted) return
-    if (!this.delivery.giveWayUnheard(this.beyond, this.now)) return
+    if (this.open || this.following || this.looks.looking || this.#unheard === 0) return
+    if (this.now - this.#unheardAt > UNHEARD_SECONDS) this.#unheard = 0
+    if (this.beyond < UNHEARD_FAILS * this.#unheard || this.#unheard === 0) return
+    this.delivery.perSecond *= 1 - this.#unheard
+    this.#unheard = 0
     this.engage()
     this.reserve.empty()
   }

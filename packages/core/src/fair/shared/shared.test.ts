@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../../create-gate.js'
 import { manualClock } from '../../testing/manual-clock.js'
@@ -40,18 +41,22 @@ const means = (settings: Partial<FleetSettings>, from = SETTLED, to = 60) => {
 describe('processes that share a clock', () => {
   const one = means({ processes: 1, shared: false })
 
-  it.each([
-    { processes: 2 },
-    { processes: 4 },
+  const few: Partial<FleetSettings>[] = [
     { processes: 8 },
-    { processes: 16 },
     { processes: 4, routing: 'by flow' },
-    { processes: 8, routing: 'by flow' },
     { processes: 4, routing: 'skewed' },
     { processes: 4, lost: 0.05 },
+  ]
+  const more: Partial<FleetSettings>[] = [
+    { processes: 2 },
+    { processes: 4 },
+    { processes: 16 },
+    { processes: 8, routing: 'by flow' },
     { processes: 4, delayMs: 60 },
     { processes: 4, skewMs: 3_600_000 },
-  ] as const)('are as fair as one process: %o', (settings) => {
+  ]
+
+  it.each(byWidth(few, [...few, ...more]))('are as fair as one process: %o', (settings) => {
     const { mean, worst, failed, served } = means(settings)
     expect(mean).toBeGreaterThan(one.mean - 0.02)
     expect(worst).toBeGreaterThan(one.worst - 0.05)
@@ -203,12 +208,9 @@ describe('when something fails', () => {
     const each: Each = (second, { processes }) => {
       processes[2]!.isReached = second < 20
     }
-    for (const [from, to] of [
-      [22, 30],
-      [22, 60],
-    ] as const) {
-      const fleet = means({ each }, from, to)
-      const alone = means({ each, shared: false }, from, to)
+    for (const seconds of byWidth([30], [30, 60])) {
+      const fleet = means({ each, seconds }, 22, seconds)
+      const alone = means({ each, seconds, shared: false }, 22, seconds)
       expect(fleet.mean).toBeGreaterThan(alone.mean - 0.01)
       expect(fleet.failed).toBeLessThan(alone.failed + 0.01)
       expect(members(fleet.first)).toEqual([3, 3, undefined, 3])

@@ -1,4 +1,4 @@
-import type { ClockBelief } from '../clock/belief.js'
+import type { ClockBelief } from '../clock/state.js'
 import {
   type Amount,
   type ClockGreeting,

@@ -34,3 +34,26 @@ export interface Admission {
   /** The modelled bucket of a sole user was empty. */
   isDry: boolean
 }
+
+// Thresholds of evidence for all parts of the fair clock. One idea has one constant for all its uses.
+
+/** Standard errors beyond which a difference counts as certain, and as certain enough to blame somebody. */
+export const SURE = 2
+export const VERY_SURE = 3
+/** Failures up to this share are tolerated. */
+export const TOLERATED = 0.03
+/** Number of recent requests: means are taken over them, and a run without failure of this length is significant. */
+export const LATELY_REQUESTS = 100
+/** Shorter times, or fewer requests, define no rate. */
+export const RATE_SECONDS = 2
+export const RATE_REQUESTS = 30
+/** Mean delays after which all but a few outcomes of admitted requests are known. */
+export const DELAYS = 4
+/** Outcomes, or windows of them, over which shares and delays are averaged. */
+export const OUTCOMES = 50
+/** Counts are whole: half an event is never certain. */
+export const GRAIN = 0.5
+/** A smaller served share is an outage. There is nothing to share, and nothing to learn. */
+export const LEAST_SERVED = 1e-3
+/** Requests a second: keeps the arithmetic finite. */
+export const LEAST_RATE = 1e-9

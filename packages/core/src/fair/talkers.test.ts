@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { seededRandom } from '../../testing/seeded-random.js'
-import { FlowKey, IndependentPlacement } from '../placement.js'
+import { seededRandom } from '../testing/seeded-random.js'
+import { FlowKey, IndependentPlacement } from './placement.js'
 import { TopTalkers } from './talkers.js'
 
 const placement = new IndependentPlacement(1, 1, seededRandom(1))

@@ -81,6 +81,20 @@ describe('shares of the slots', () => {
     expect(Math.min(b!, c!)).toBeGreaterThan(5.5)
   })
 
+  it.each(
+    [1, 2].flatMap((slots) =>
+      [1, 0.5].flatMap((weight) => [1, 1e-3, 1e-9].map((cost) => [slots, weight, cost] as const)),
+    ),
+  )('of %i slots and weight %f do not grow by no-ops of cost %f', async (slots, weight, cost) => {
+    const real: Sender = { flow: 'a', ms: 10 }
+    const noOp: Sender = { flow: 'a', ms: 0, cost }
+    const weightOf = (flow: string): number => (flow === 'a' ? weight : 1)
+    const [a, b] = await slotsOf([real, { ...real, flow: 'b' }, noOp], { concurrency: slots, weightOf })
+    expect(a!).toBeLessThan(1.05 * weight * b!)
+    // A no-op has its slot until the world's next millisecond.
+    expect(b!).toBeGreaterThan((0.9 * slots) / (1 + weight))
+  })
+
   it('follow what requests have really cost, not what they declare', async () => {
     const [a, b] = await slotsOf([{ ...slow, cost: 0.01, really: 1 }, fast], { estimates: 'asked' })
     expect(a).toBeCloseTo(10, 0)

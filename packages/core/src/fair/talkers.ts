@@ -1,4 +1,4 @@
-import type { FlowKey } from '../placement.js'
+import type { FlowKey } from './placement.js'
 
 /** A flow with a large demand. */
 export interface Talker {

@@ -1,0 +1,209 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type ManualClock, manualClock } from '../testing/manual-clock.js'
+import { WeightedFairEscrow } from './escrow.js'
+import { hierarchy } from './hierarchy.js'
+
+const WINDOW_MS = 1_000
+const LIMIT = 1_000
+const POLLS = 40
+
+interface Asker {
+  name: string
+  cost: number
+  /** It asks once in each window; by default at each poll, until it is refused. */
+  once?: boolean
+}
+
+/** A budget for all, or for a group that gets half of it. */
+class World {
+  readonly weights: Map<string, number> = new Map()
+  readonly clock: ManualClock = manualClock()
+  readonly escrow: WeightedFairEscrow
+  readonly #isGroup: boolean
+  #windows = 0
+
+  constructor(isGroup = false) {
+    this.#isGroup = isGroup
+    const tree = hierarchy({
+      name: 'all',
+      children: [
+        { name: 'group', weight: 1, children: [] },
+        { name: 'other', weight: 1 },
+      ],
+    })
+    this.escrow = new WeightedFairEscrow({
+      ...{ limit: isGroup ? 2 * LIMIT : LIMIT, windowMs: WINDOW_MS, estimates: 'asked', clock: this.clock },
+      weightOf: (tenant) => this.weights.get(tenant) ?? 1,
+      ...(isGroup && { tree, groupOf: () => 'group' }),
+    })
+  }
+
+  /** Use by name, in the next window, of those that ask in it. */
+  window(askers: readonly Asker[]): Record<string, number> {
+    const used: Record<string, number> = Object.fromEntries(askers.map(({ name }) => [name, 0]))
+    const ask = ({ name, cost }: Asker): boolean => {
+      const { allowed } = this.escrow.check(name, cost)
+      if (allowed) used[name]! += cost
+      return allowed
+    }
+    for (let poll = 0; poll < POLLS; poll++) {
+      this.clock.advance(this.#windows * WINDOW_MS + (poll * WINDOW_MS) / POLLS - this.clock())
+      if (this.#isGroup) while (this.escrow.check('other', 25).allowed);
+      let asking = askers.filter(({ once }) => once !== true || poll === 0)
+      while (asking.length > 0) asking = asking.filter((asker) => ask(asker) && asker.once !== true)
+    }
+    this.#windows++
+    return used
+  }
+}
+
+const eager = (...names: string[]): Asker[] => names.map((name) => ({ name, cost: 10 }))
+const WAITING: Asker = { name: 'waiting', cost: 1_000 }
+
+describe.each([
+  ['in a budget', false],
+  ['in a group', true],
+])('%s in which a tenant waits for a cost of many guarantees', (_, isGroup) => {
+  it.each([
+    ['has not asked before', []],
+    ['wanted little before', [{ name: 'new', cost: 1, once: true }]],
+  ])('a tenant that %s gets no more than a guarantee before others', (_name, before) => {
+    const world = new World(isGroup)
+    world.weights.set('waiting', 0.01)
+    const old = eager('a', 'b', 'c', 'd')
+    for (let window = 0; window < 8; window++) world.window([WAITING, ...old, ...before])
+    const used = world.window([WAITING, ...old, ...eager('new')])
+    // Its part is a fifth.
+    expect(used['new']).toBeGreaterThan(190)
+    expect(used['new']! - used['a']!).toBeLessThanOrEqual(LIMIT / 4 + 20)
+    const next = world.window([WAITING, ...old, ...eager('new')])
+    expect(Math.abs(next['new']! - next['a']!)).toBeLessThanOrEqual(20)
+  })
+
+  it('the waiting tenant is served, in its turn', () => {
+    const world = new World(isGroup)
+    const windows = Array.from({ length: 25 }, () => world.window([WAITING, ...eager('a', 'b', 'c', 'd')]))
+    const served = windows.filter(({ waiting }) => waiting === WAITING.cost).length
+    expect(served).toBeGreaterThanOrEqual(4)
+    expect(served).toBeLessThanOrEqual(6)
+  })
+
+  it('it gets no more than its new guarantee, and one more, when its weight grows', () => {
+    const world = new World(isGroup)
+    world.weights.set('waiting', 0.01)
+    const old = eager('a', 'b', 'c', 'd')
+    for (let window = 0; window < 8; window++) world.window([WAITING, ...old])
+    world.weights.set('waiting', 1)
+    const used = world.window([...eager('waiting'), ...old])
+    expect(used['waiting']! - used['a']!).toBeLessThanOrEqual(LIMIT / 4 + 20)
+    const next = world.window([...eager('waiting'), ...old])
+    expect(Math.abs(next['waiting']! - next['a']!)).toBeLessThanOrEqual(isGroup ? 60 : 20)
+  })
+})
+
+describe('a change of weight', () => {
+  it.each([
+    [1, 400, 600],
+    [0.5, 266.666_67, 733.333_33],
+    [2, 600, 400],
+    [100, 988.118_81, 11.881_19],
+  ])('to %d multiplies nothing that a tenant makes up for', (weight, much, little) => {
+    const world = new World()
+    world.escrow.check('much', 900)
+    world.clock.advance(500)
+    for (const name of ['little', 'much', 'little', 'much']) world.escrow.check(name, 100)
+    world.clock.advance(500)
+    // It got 200 more than the level of the little one; with half of the weight, it makes up for half of that.
+    world.weights.set('much', weight)
+    world.escrow.check('much', 1)
+    expect(world.escrow.peek('much', 1).guarantee).toBeCloseTo(much, 4)
+    expect(world.escrow.peek('little', 1).guarantee).toBeCloseTo(little, 4)
+  })
+})
+
+describe('over random worlds', () => {
+  const tenant = fc.record({ weight: fc.integer({ min: 1, max: 4 }), cost: fc.integer({ min: 1, max: 20 }) })
+  const waiter = fc.record({
+    weight: fc.constantFrom(0.01, 0.3, 1, 3),
+    cost: fc.integer({ min: 100, max: 0.6 * LIMIT }),
+  })
+
+  it('nobody that goes on asking loses more than a guarantee to a newcomer', () => {
+    fc.assert(
+      fc.property(
+        fc.array(tenant, { minLength: 1, maxLength: 5 }),
+        fc.array(waiter, { maxLength: 3 }),
+        tenant,
+        fc.boolean(),
+        fc.integer({ min: 2, max: 12 }),
+        (tenants, waiters, newcomer, wasThere, windows) => {
+          const world = new World()
+          const askers = (of: readonly { weight: number; cost: number }[], kind: string): Asker[] =>
+            of.map(({ weight, cost }, at) => {
+              world.weights.set(kind + at, weight)
+              return { name: kind + at, cost }
+            })
+          const old = [...askers(waiters, 'waiter'), ...askers(tenants, 'old')]
+          const [entrant] = askers([newcomer], 'new') as [Asker]
+          const before = wasThere ? [{ name: entrant.name, cost: 1, once: true }] : []
+          for (let window = 0; window < windows; window++) world.window([...old, ...before])
+          const weights = [...tenants, ...waiters].reduce((sum, { weight }) => sum + weight, 0)
+          const guarantee = LIMIT / (weights + (wasThere ? newcomer.weight : 0))
+          const total: Record<string, number> = {}
+          for (let window = 0; window < 4; window++) {
+            for (const [name, used] of Object.entries(world.window([...old, entrant])))
+              total[name] = (total[name] ?? 0) + used
+            for (const [at, { weight, cost }] of tenants.entries()) {
+              const lead = total[entrant.name]! / newcomer.weight - total[`old${at}`]! / weight
+              // The waiting tenants that were served, with their large costs, let the others differ, too.
+              const served = waiters.filter((_, i) => total[`waiter${i}`]! > 0)
+              const largest = Math.max(0, ...served.map((other) => other.cost / other.weight))
+              const costs = cost / weight + newcomer.cost / newcomer.weight + largest
+              expect(lead).toBeLessThanOrEqual(guarantee + 2 * costs)
+            }
+          }
+        },
+      ),
+      propertyRuns(),
+    )
+  })
+})
+
+describe('two tenants that ask for nearly all of the limit in one call', () => {
+  /** Use in each window; they come back at an interval, or when they are told. */
+  function use(everyMs: number | undefined): number[] {
+    const { escrow, clock } = new World()
+    const used = Array.from({ length: 10 }, () => 0)
+    const nextMs = [0, 0]
+    for (;;) {
+      const at = nextMs[0]! <= nextMs[1]! ? 0 : 1
+      clock.advance(Math.max(0, nextMs[at]! - clock()))
+      const window = Math.floor(clock() / WINDOW_MS)
+      if (window >= used.length) return used
+      const { allowed, retryAfterMs } = escrow.check(`t${at}`, 990)
+      if (allowed) used[window]! += 990
+      nextMs[at] = clock() + (everyMs ?? Math.max(1, retryAfterMs))
+    }
+  }
+
+  it('take turns where they come when they are told, and freeze each other at intervals', () => {
+    expect(use(undefined)).toEqual(Array.from({ length: 10 }, () => 990))
+    expect(use(WINDOW_MS / 40)).toEqual([990, ...Array.from({ length: 9 }, () => 0)])
+  })
+})
+
+describe('new names without end, where a tenant waits for a cost of many guarantees', () => {
+  it('take no more than a guarantee, each, from those that are there', () => {
+    const world = new World()
+    world.weights.set('waiting', 0.01)
+    const old = eager('a', 'b', 'c', 'd')
+    for (let window = 0; window < 8; window++) world.window([WAITING, ...old])
+    for (let window = 8; window < 16; window++) {
+      const used = world.window([WAITING, ...old, ...eager(`new ${window}`)])
+      expect(used['a']).toBeGreaterThan(120)
+      expect(used[`new ${window}`]! - used['a']!).toBeLessThanOrEqual(LIMIT / 4 + 20)
+    }
+  })
+})

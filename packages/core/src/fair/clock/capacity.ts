@@ -1,0 +1,191 @@
+import { LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
+
+/**
+ * A run without failure of a hundred requests and this many seconds shows the delivered rate by itself: more than a
+ * resource stores, and more than a stall of the process releases at once. With runs of a second, stalls of 100 ms kept
+ * the admitted rate above the capacity: quiet flows got .89 instead of .95.
+ */
+export const TELLING_SECONDS = 3
+/** A run of this many times as many is trusted: then twice as much is tried, and more. */
+const TRUSTED_RUNS = 3
+/** Rate of each process's growth while little fails, so that those that serve little catch up. */
+const GROWTH_PER_SECOND = 0.003
+/** Without a proof at full admission the rate falls to no less than this part of what the last one showed. */
+export const MOST_WAY = 0.8
+/**
+ * The rate that a resource was seen to deliver, in cost per second. It rises with the delivered rate, and falls only
+ * after proof that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission.
+ */
+export class Delivery {
+  /** 0 before the first shortage. */
+  perSecond = 0
+  /** The rate shown by the last proof at full admission. */
+  #shown = 0
+  /** The same without the store's contribution and random variation: a sole user continues with this rate. */
+  #lasting = 0
+  /** Start of the trouble, and the cost served since then. Failures had shown that the store was empty. */
+  #troubleAt = 0
+  #servedSince = 0
+  /** The run since the last failure: its start, cost served in it, significant requests. */
+  #runAt = 0
+  #served = 0
+  #run = 0
+
+  /** A request was served; `tells`: it is significant, because the resource could have been short. */
+  serves(cost: number, tells: boolean): void {
+    this.#served += cost
+    this.#servedSince += cost
+    if (tells) this.#run++
+  }
+
+  /** Trouble begins. */
+  begins(now: number): void {
+    this.#troubleAt = now
+    this.#servedSince = 0
+  }
+
+  /** A request failed, or nothing is known of the past: a run begins. */
+  runs(now: number): void {
+    this.#runAt = now
+    this.#served = this.#run = 0
+  }
+
+  /** Takes more while little fails. */
+  grow(seconds: number, refusedPerSecond: number): void {
+    this.perSecond += GROWTH_PER_SECOND * Math.sqrt(refusedPerSecond * this.perSecond) * seconds
+  }
+
+  /** The rate shown by a run without failure counts at once; after a longer one more is tried. Returns the amount. */
+  tried(now: number, probe: number): number {
+    const seconds = now - this.#runAt
+    if (this.#run >= LATELY_REQUESTS && seconds > TELLING_SECONDS)
+      this.perSecond = Math.max(this.perSecond, this.#served / seconds)
+    const trust = Math.min(this.#run / LATELY_REQUESTS, seconds / TELLING_SECONDS) / TRUSTED_RUNS
+    return this.perSecond * (1 + probe + trust * trust)
+  }
+
+  /** Refusing was shown to be free, down to `delivered`. `full`: at full admission, which delivered `before`. */
+  shows(delivered: number, full: boolean, before: number, now: number, keepsAll: boolean): void {
+    if (full) {
+      this.#shown = delivered
+      this.#lasting = Math.min(before, this.#servedSince / (now - this.#troubleAt))
+    }
+    this.perSecond = Math.max(delivered, this.#least(keepsAll))
+  }
+
+  /** More than usual fails, by `beyond`: others need more, if there are any. */
+  giveWay(beyond: number, keepsAll: boolean): void {
+    this.perSecond = Math.max(
+      Math.min(this.perSecond, this.#least(keepsAll)),
+      this.perSecond * (1 - (1 - MOST_WAY) * beyond),
+    )
+  }
+
+  /** Without a proof at full admission it falls no lower. `keepsAll`: nobody would use what is given up. */
+  #least(keepsAll: boolean): number {
+    return Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)
+  }
+
+  /** Others give way, if soon more fails: this `part` of what was shown was perhaps delivered to a process that left. */
+  doubt(part: number): void {
+    this.#shown *= 1 - part
+  }
+
+  /** It was the rate delivered to several; from now on it is this part. */
+  keep(part: number): void {
+    this.perSecond *= part
+    this.#shown = this.perSecond
+  }
+}
+
+/** Longest time over which rates are averaged, with any number of requests. */
+const MOST_RATE_SECONDS = 30
+/** The clock's progress and refusals are averaged over these. */
+const LATELY_SECONDS = 5
+
+/** Recent admitted, served and refused cost per second, and the failed share. Times in seconds. */
+export class Traffic {
+  /** Share of the latest outcomes that were failures, except flows' own ones. */
+  failureShare = 0
+  /** Mean time until an outcome. */
+  delay = 0
+  /** Decaying sums of admitted and served cost, and of their time. */
+  #admitted = 0
+  #served = 0
+  #ended = 0
+  #seconds = 0
+  /** The same over some seconds: progress of the clock, and refused cost. */
+  #moved = 0
+  #refused = 0
+  #movedSeconds = 1e-9
+  #outcomes = 0
+
+  /** `elapsed` seconds pass. */
+  advance(elapsed: number, meanCost: number): void {
+    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
+    const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
+    const kept = Math.exp(-elapsed / fade)
+    this.#admitted *= kept
+    this.#served *= kept
+    this.#ended *= kept
+    this.#seconds = this.#seconds * kept + fade * (1 - kept)
+    const keptLately = Math.exp(-elapsed / LATELY_SECONDS)
+    this.#moved *= keptLately
+    this.#refused *= keptLately
+    this.#movedSeconds = this.#movedSeconds * keptLately + LATELY_SECONDS * (1 - keptLately)
+  }
+
+  /** A request is admitted; below 0: one was, and did not run. */
+  admits(cost: number): void {
+    this.#admitted = Math.max(0, this.#admitted + cost)
+  }
+
+  refuses(cost: number): void {
+    this.#refused += cost
+  }
+
+  serves(cost: number): void {
+    this.#served += cost
+  }
+
+  /** The clock advances. */
+  moves(by: number): void {
+    this.#moved += by
+  }
+
+  /** A request ended, `seconds` after its admission. */
+  ends(failed: boolean, seconds: number, cost: number): void {
+    this.#outcomes++
+    this.#ended += cost
+    this.failureShare += ((failed ? 1 : 0) - this.failureShare) / OUTCOMES
+    this.delay += (seconds - this.delay) / Math.min(OUTCOMES, this.#outcomes)
+  }
+
+  get servedPerSecond(): number {
+    return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  }
+
+  /** Served part of recent outcomes; 1 while there are none. */
+  get servedShare(): number {
+    return this.#ended > this.#served ? this.#served / this.#ended : 1
+  }
+
+  get admittedPerSecond(): number {
+    return this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  }
+
+  get refusedPerSecond(): number {
+    return this.#refused / LATELY_SECONDS
+  }
+
+  get movedPerSecond(): number {
+    return this.#moved / this.#movedSeconds
+  }
+
+  /** The share of failures beyond `usual`, if it exceeds the tolerated share and random variation; otherwise 0. */
+  beyond(usual: number): number {
+    const beyond = this.failureShare - usual
+    const error = Math.sqrt((usual * (1 - usual)) / (2 * OUTCOMES))
+    return beyond > TOLERATED + SURE * error ? beyond : 0
+  }
+}

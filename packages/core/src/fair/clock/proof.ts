@@ -1,0 +1,420 @@
+import {
+  DELAYS,
+  GRAIN,
+  LEAST_SERVED,
+  OUTCOMES,
+  RATE_REQUESTS,
+  RATE_SECONDS,
+  SURE,
+  TOLERATED,
+  VERY_SURE,
+} from './state.js'
+
+/**
+ * Part of the first half that is left out, and half of that of the second: earlier admissions still have their effect.
+ */
+const SETTLES = 0.075
+/** A look takes away the share that fails, within these bounds: so only the delivered rate is admitted. */
+export const LEAST_DEPTH = 0.1
+const MOST_DEPTH = 0.5
+/** No verdict before this part of the outcomes of each half is known. */
+const HEARD = 0.6
+/** Counts are halved beyond this many outcomes; while nothing is refused, doubt after half of it counts against a shortage. */
+const MOST_OUTCOMES = 1_600
+/**
+ * Parts of the failures explained by a shortage: if this part disappears, and its size is known as precisely, there
+ * is a shortage; if this part stays, there is none.
+ */
+const GONE = 0.3
+const STAYED = 0.4
+/** Turns until the next look, once failures are known to stay: twice as many each time. */
+const MOST_PAUSE = 32
+
+/** Result of the looks. `free`: admitting less reduced failures. `costs`: they stayed. */
+export type Verdict = 'none' | 'free' | 'costs'
+
+/** Admissions during one kind of half, and their outcomes. */
+class Half {
+  cost = 0
+  requests = 0
+  seconds = 0
+  outcomes = 0
+  failures = 0
+  /** Failures expected by the flows of these outcomes. */
+  expected = 0
+  /** Cost of the successful outcomes. */
+  served = 0
+
+  scale(by: number): void {
+    this.cost *= by
+    this.requests *= by
+    this.seconds *= by
+    this.outcomes *= by
+    this.failures *= by
+    this.expected *= by
+    this.served *= by
+  }
+
+  get perSecond(): number {
+    return this.cost / this.seconds
+  }
+
+  /** Assumes that unknown outcomes are distributed like the rest. */
+  get servedPerSecond(): number {
+    return (this.served / this.seconds) * (this.requests / this.outcomes)
+  }
+
+  get share(): number {
+    return this.failures / this.outcomes
+  }
+
+  get heard(): number {
+    return this.outcomes / this.requests
+  }
+
+  /** Variance of the share, with half a failure added. */
+  get variance(): number {
+    const share = (this.failures + GRAIN) / (this.outcomes + 2 * GRAIN)
+    return (share * (1 - share)) / this.outcomes
+  }
+}
+
+/**
+ * Do failures end when less is admitted? Tested in the second half of a turn, while more fails than usual. Turns follow
+ * the wall clock, so all processes before a resource look at the same time: one that looked alone would find that the
+ * others use the capacity that it frees.
+ *
+ * @see M. Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018, which steers by such experiments
+ */
+export class Looks {
+  /** True while less is admitted as a test. */
+  looking = false
+  /** Cost per second that is admitted meanwhile. */
+  limit = 0
+  /** From the last verdict: cost served per second, and, if failures stayed, their share. */
+  delivered = 0
+  staying = 0
+  /** The same before less was admitted. */
+  deliveredBefore = 0
+  readonly #before = new Half()
+  readonly #during = new Half()
+  #half: Half | undefined = undefined
+  #seconds = 0
+  #turn = Number.NaN
+  #wanted = false
+  #began = false
+  #pause = 1
+  /** Counts with an older number belong to a finished experiment. */
+  #serial = 0
+
+  /**
+   * It is `now`, `elapsed` seconds after the last call; `delay` is the mean time until an outcome. True if a turn has
+   * ended: then `verdict` returns the conclusion, and `want` sets whether the next one has a look.
+   */
+  advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
+    const least = Math.max(1, RATE_REQUESTS / requestsPerSecond / RATE_SECONDS, (DELAYS * delay) / RATE_SECONDS)
+    // Kept while the rate changes a little: processes with different turns do not look together.
+    const fits = this.#seconds / RATE_SECONDS
+    if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
+      this.clear()
+      this.#seconds = RATE_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+    }
+    const seconds = this.#seconds
+    const turn = Math.floor(now / seconds)
+    const ended = turn !== this.#turn
+    this.#turn = turn
+    if (ended) this.#wanted = false
+    const part = now / seconds - turn
+    this.#half = undefined
+    if (this.#wanted && part < 0.5) {
+      if (part > SETTLES) this.#half = this.#before
+    } else if (this.#wanted && part > 0.5 + 2 * SETTLES) this.#half = this.#during
+    if (this.#half !== undefined) this.#half.seconds += elapsed
+    return ended
+  }
+
+  /** A turn has begun. `due`: more fails than usual. `again`: the reason is long known; looked at only occasionally. */
+  want(due: boolean, again: boolean): void {
+    if (due) this.#began = true
+    this.#wanted = (due || again) && this.#turn % this.#pause === 0
+  }
+
+  /** True while there is no look, and no earlier one can yield a result. */
+  get isIdle(): boolean {
+    return !this.looking && !this.#wanted && this.#during.requests === 0
+  }
+
+  /** True if a look should begin now. */
+  isDue(now: number): boolean {
+    return this.#wanted && !this.looking && now / this.#seconds - this.#turn >= 0.5 && this.#before.requests > 0
+  }
+
+  /** Begins one: `share` of the admissions fails beyond the usual share. */
+  begin(share: number): void {
+    this.looking = true
+    this.limit = this.#before.perSecond * (1 - Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, share)))
+  }
+
+  /** A request is admitted: returns the ticket for `report`. */
+  admit(cost: number): number {
+    const half = this.#half
+    if (half === undefined) return 0
+    half.cost += cost
+    half.requests++
+    return half === this.#during ? -this.#serial - 1 : this.#serial + 1
+  }
+
+  /** `expected`: failure rate of its flow's requests. */
+  report(ticket: number, failed: boolean, cost: number, expected: number): void {
+    if (Math.abs(ticket) !== this.#serial + 1) return
+    const half = ticket > 0 ? this.#before : this.#during
+    half.outcomes++
+    half.expected += expected
+    if (failed) half.failures++
+    else half.served += cost
+  }
+
+  /** The outcome of a request is unknown: it will not be reported. */
+  ignored(ticket: number): void {
+    if (Math.abs(ticket) !== this.#serial + 1) return
+    const half = ticket > 0 ? this.#before : this.#during
+    half.requests--
+  }
+
+  /**
+   * The conclusion so far. `open`: nothing is refused except in looks; after this many outcomes doubt counts against a
+   * shortage.
+   */
+  verdict(open: boolean): Verdict {
+    const before = this.#before
+    const during = this.#during
+    const outcomes = before.outcomes + during.outcomes
+    // Failures may be reported earlier than successes, so each half waits for its own.
+    if (!(Math.min(before.heard, during.heard) >= HEARD)) return 'none'
+    const served = before.perSecond * (1 - before.share)
+    const explained = before.share - Math.max(0, 1 - served / during.perSecond)
+    if (!(explained > 0)) return this.#unclear(outcomes)
+    // Flows were reduced by different amounts, which alone is no relief: only equal mixes are compared.
+    const mix = before.expected / before.outcomes - during.expected / during.outcomes
+    const gone = (before.share - during.share - mix) / explained
+    const error = Math.sqrt(before.variance + during.variance) / explained
+    this.deliveredBefore = before.servedPerSecond
+    this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
+    // Once requests are refused, refusing more is not free if as much less is served.
+    const kept = during.servedPerSecond / before.servedPerSecond
+    if ((open || kept >= 1 - LEAST_DEPTH) && gone - SURE * error > GONE && error < GONE) {
+      this.clear()
+      return 'free'
+    }
+    // Less certainty is needed before anything is refused than once a shortage was shown.
+    if (gone + (open ? 1 : VERY_SURE) * error < STAYED || (open && outcomes > MOST_OUTCOMES / 2)) {
+      this.delivered = before.servedPerSecond
+      this.staying = (before.failures + during.failures) / outcomes
+      this.clear()
+      return 'costs'
+    }
+    return this.#unclear(outcomes)
+  }
+
+  /** Trouble begins: restarts the counts, in turns for the present rate. */
+  restart(): void {
+    this.clear()
+    this.#began = false
+    this.#pause = 1
+  }
+
+  /** The result of a look: new, or known before. */
+  showed(news: boolean): void {
+    this.#pause = news ? 1 : Math.min(MOST_PAUSE, 2 * this.#pause)
+  }
+
+  /** Restarts the counts. */
+  clear(): void {
+    this.#before.scale(0)
+    this.#during.scale(0)
+    this.#serial++
+  }
+
+  #unclear(outcomes: number): Verdict {
+    if (outcomes > MOST_OUTCOMES) {
+      this.#before.scale(0.5)
+      this.#during.scale(0.5)
+    }
+    return 'none'
+  }
+}
+
+/** Mean number of requests in a window: small enough for random variation, and to fill many windows soon. */
+const WINDOW_REQUESTS = 5
+/** Windows of a different length say something different: they restart when another would suit this much better. */
+const MISFIT = 4
+/** Windows after which the slope is trusted. */
+const LEAST_WINDOWS = 10
+/** Most windows that await outcomes. */
+const MOST_WAITING = 100
+/** A smaller slope, relative to the served share, counts as zero: served per additional admitted request. */
+const NOTHING = 0.35
+
+/**
+ * Is more served when more is admitted? Random variation admits more in one moment and less in the next, so the data
+ * are available without an experiment: in many short windows, the slope of the served over the admitted cost. Failures
+ * with a reason of their own take their share of each window, and the slope is that of the successes. If the resource
+ * is the bottleneck, the served cost is independent of the admitted one, and the slope is 0.
+ *
+ * That holds for a process that uses the resource alone. Each of several processes sees the others' variation instead
+ * of its own, and a slope of 1 - 1/n: no verdict, and then only looks can decide.
+ *
+ * O(1) per request, nothing allocated. Times in seconds.
+ */
+export class DeliverySlope {
+  /** Reported cost, and served cost, of the admissions in each pending window. */
+  readonly #heard = new Float64Array(MOST_WAITING + 1)
+  readonly #served = new Float64Array(MOST_WAITING + 1)
+  /** Decaying sums over windows: 1, admitted, served, admitted squared, their product, served squared. */
+  readonly #sums = new Float64Array(6)
+  readonly #grain: number
+  #length = 0
+  #end = 0
+  #first = 0
+  #last = -1
+
+  /** `grain`: windows are whole multiples of this many seconds, because all admissions in one are reported at once. */
+  constructor(grain = 0) {
+    this.#grain = grain
+  }
+
+  /** Restarts: earlier admissions say nothing about the future. */
+  clear(): void {
+    this.#sums.fill(0)
+    this.#length = 0
+    this.#first = this.#last + 1
+  }
+
+  /**
+   * A request is admitted at `now`: returns the number of its window. The recent rate is `perSecond`, of `meanCost`,
+   * and `servedShare` of it is served.
+   */
+  admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+    const length = this.#lengthFor(perSecond, servedShare, meanCost, delay)
+    const fits = length < MISFIT * this.#length && this.#length < MISFIT * length
+    if (!fits || now >= this.#end + MOST_WAITING * this.#length) {
+      this.clear()
+      this.#length = length
+      this.#end = this.#grain > 0 ? this.#grain * Math.floor(now / this.#grain) : now
+    }
+    while (now >= this.#end) {
+      this.#end += this.#length
+      const waiting = Math.min(MOST_WAITING, 1 + Math.ceil((DELAYS * delay) / this.#length))
+      while (this.#last - this.#first >= waiting) this.#count(this.#first++)
+      const slot = ++this.#last % this.#heard.length
+      this.#heard[slot] = 0
+      this.#served[slot] = 0
+    }
+    return this.#last
+  }
+
+  /** Outcome of a request admitted in `window`; `served` is the served part of its cost. */
+  report(window: number, cost: number, served: number): void {
+    if (window < this.#first || window > this.#last) return
+    const slot = window % this.#heard.length
+    this.#heard[slot]! += cost
+    this.#served[slot]! += served
+  }
+
+  /**
+   * Cost served per second, if the windows show that admitting less would not reduce it; otherwise 0. `usual` is the
+   * share of failures with another reason: with no more of them nothing is short.
+   */
+  delivered(usual: number, meanCost: number): number {
+    const sums = this.#sums
+    const windows = sums[0]!
+    if (windows < LEAST_WINDOWS) return 0
+    const mean = sums[1]! / windows
+    const meanServed = sums[2]! / windows
+    const variance = sums[3]! / windows - mean * mean
+    const share = 1 - meanServed / mean
+    if (!(variance > 0) || share < usual + TOLERATED || !(meanServed > 0)) return 0
+    const slope = (sums[4]! / windows - mean * meanServed) / variance
+    const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
+    const error = Math.sqrt(Math.max((GRAIN * meanCost) ** 2, unexplained) / (variance * windows))
+    return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
+  }
+
+  /** Target length of a window, in seconds. */
+  #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+    // In a deep overload a window holds more: counting in whole requests would hide the slope.
+    const requests = Math.max(WINDOW_REQUESTS, (GRAIN / Math.max(LEAST_SERVED, servedShare)) ** 2)
+    const seconds = Math.max((DELAYS * delay) / MOST_WAITING, (requests * meanCost) / perSecond)
+    return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
+  }
+
+  #count(window: number): void {
+    // Once requests are refused, refusing more is not free if as much less is served.
+    const kept = Math.exp(-1 / OUTCOMES)
+    const heard = this.#heard[window % this.#heard.length]!
+    const served = this.#served[window % this.#heard.length]!
+    const sums = this.#sums
+    sums[0] = sums[0]! * kept + 1
+    sums[1] = sums[1]! * kept + heard
+    sums[2] = sums[2]! * kept + served
+    sums[3] = sums[3]! * kept + heard * heard
+    sums[4] = sums[4]! * kept + heard * served
+    sums[5] = sums[5]! * kept + served * served
+  }
+}
+
+/** Size of the bucket, in requests of mean cost: random variation empties it often, and seldom for long. */
+const BUCKET_REQUESTS = 8
+/**
+ * Least correlation of a sole user. One process alone measures .4 to .6 for most stores from 2 to 100 requests and loads
+ * from 1.05 to 2.5; one of two equal processes less than .35, one of four less than .25.
+ */
+const SOLE = 0.38
+
+/**
+ * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
+ * occur while a bucket is empty that is drained by these requests and filled at the rate of service. If other processes
+ * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases more
+ * is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and the
+ * request failed.
+ *
+ * O(1) per request, allocates nothing. Times in seconds.
+ */
+export class SoleUser {
+  #left = 0
+  #at = 0
+  #isSole = false
+  #count = 0
+  /** Successes and failures, while the bucket was not empty and while it was. */
+  readonly #outcomes: [number, number, number, number] = [0, 0, 0, 0]
+
+  /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */
+  admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
+    const most = BUCKET_REQUESTS * meanCost
+    this.#left = Math.min(most, this.#left + Math.max(0, now - this.#at) * perSecond)
+    this.#at = now
+    const isEmpty = this.#left < Math.min(cost, most)
+    if (!isEmpty) this.#left -= cost
+    return isEmpty
+  }
+
+  report(wasEmpty: boolean, failed: boolean): void {
+    this.#outcomes[(wasEmpty ? 2 : 0) + (failed ? 1 : 0)]!++
+    if (++this.#count <= MOST_OUTCOMES) return
+    this.#count /= 2
+    for (let i = 0; i < 4; i++) this.#outcomes[i]! /= 2
+  }
+
+  /** True from the moment that this is certain until the opposite is. */
+  get isSole(): boolean {
+    const beyond = this.#phi - SOLE
+    if (Math.abs(beyond) > SURE / Math.sqrt(this.#count)) this.#isSole = beyond > 0
+    return this.#isSole
+  }
+
+  get #phi(): number {
+    const [served, failed, servedEmpty, failedEmpty] = this.#outcomes
+    const margins = (served + failed) * (servedEmpty + failedEmpty) * (served + servedEmpty) * (failed + failedEmpty)
+    return (served * failedEmpty - failed * servedEmpty) / Math.sqrt(margins || 1)
+  }
+}
