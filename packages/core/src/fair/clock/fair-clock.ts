@@ -178,8 +178,8 @@ export class FairClock {
     const { spare } = this.reserve
     this.#take(cost)
     const isCalm = this.failureShare < this.usual + TOLERATED
-    this.full = isCalm && spare - cost >= this.reserve.full ? this.full + 1 : 0
-    // The shortage is over.
+    this.full = (isCalm || this.#unmet) && spare - cost >= this.reserve.full ? this.full + 1 : 0
+    // The shortage is over, or all is admitted and less is served than was proved: a new proof is needed.
     if (this.full > RATE_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
 

@@ -130,6 +130,28 @@ describe('a capacity that changes', () => {
     }
   })
 
+  it('to a sixth of the demand: is found within half a minute, though the old proof allows to admit all', () => {
+    const asks = Array.from({ length: 12 }, (_, flow) => (flow < 2 ? 15 : 3))
+    const flows = asks.map((_, flow) => flow)
+    const service: Service = {
+      ratesAt: () => asks,
+      mostAsked: 60,
+      capacityAt: (seconds) => (seconds < 60 ? 50 : 10),
+      burst: 10,
+      seconds: 150,
+      fair: {},
+    }
+    for (const seed of seeds) {
+      const { tally } = runService(service, seed)
+      const [asked, served, refused] = (['asked', 'served', 'refused'] as const).map((what) =>
+        tally.total(what, flows, 90, 150),
+      ) as [number, number, number]
+      // Without control 83 % of the admitted requests fail.
+      expect(1 - served / (asked - refused)).toBeLessThan(0.6)
+      expect(served / 600).toBeGreaterThan(0.97)
+    }
+  })
+
   it('to double: is found within ten seconds', () => {
     for (const seed of seeds) {
       const { tally } = runService({ ...noisy, capacityAt: between(30, 60, 100, 50) }, seed)
