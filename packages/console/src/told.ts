@@ -18,7 +18,7 @@ const READ: ReadonlySet<string> = new Set(
 /** The texts among them that come from our own stages. */
 const KINDS: ReadonlySet<unknown> = new Set(['block', 'hold', 'boost'])
 
-type Told = Readonly<Record<string, unknown>>
+type Tellable = Readonly<Record<string, unknown>>
 
 /** A text, cut to the bound. */
 export function cut(text: string, longest: number): string {
@@ -29,7 +29,7 @@ export function cut(text: string, longest: number): string {
  * A bounded part of a stage's object, as JSON. Values that JSON cannot represent are left out, and the whole object if
  * it throws.
  */
-export function tellable(given: unknown, isHashed: boolean): Told {
+export function tellable(given: unknown, isHashed: boolean): Tellable {
   let values = VALUES
   let units = UNITS
   const isTold = (text: string): boolean => {
@@ -51,14 +51,14 @@ export function tellable(given: unknown, isHashed: boolean): Told {
     for (const key in value) {
       if (values <= 0) break
       if (!Object.hasOwn(value, key) || (isHashed ? !READ.has(key) : !isTold(key))) continue
-      const one = partOf((value as Told)[key], depth + 1)
+      const one = partOf((value as Tellable)[key], depth + 1)
       if (one !== undefined) Object.defineProperty(told, key, { value: one, enumerable: true })
     }
     return told
   }
   try {
     const told = partOf(given, 0)
-    return typeof told === 'object' && told !== null && !Array.isArray(told) ? (told as Told) : {}
+    return typeof told === 'object' && told !== null && !Array.isArray(told) ? (told as Tellable) : {}
   } catch {
     return {}
   }

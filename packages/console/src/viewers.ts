@@ -11,7 +11,7 @@ const KEPT_UNITS = 1_000_000
 /** Frames that a viewer may leave unread before it is disconnected; its page reconnects by itself. */
 const MOST_UNREAD = 8
 
-interface Viewer {
+interface OpenViewer {
   readonly controller: ReadableStreamDefaultController<Uint8Array>
   readonly records: boolean
 }
@@ -24,7 +24,7 @@ export class Viewers {
   readonly #host: WatchHost
   readonly #after: After
   readonly #fleet: Fleet | undefined
-  readonly #viewers = new Set<Viewer>()
+  readonly #viewers = new Set<OpenViewer>()
   readonly #encoder = new TextEncoder()
   #watch: Watch | undefined
   #cancel = (): void => {}
@@ -50,7 +50,7 @@ export class Viewers {
 
   /** The events for a new viewer, after frame `lastId`; with `records`, also the requests that ended. */
   stream(lastId: number, records: boolean): ReadableStream<Uint8Array> {
-    let viewer: Viewer | undefined
+    let viewer: OpenViewer | undefined
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -75,7 +75,7 @@ export class Viewers {
     }
   }
 
-  #join(viewer: Viewer, lastId: number): void {
+  #join(viewer: OpenViewer, lastId: number): void {
     this.#viewers.add(viewer)
     if (this.#watch === undefined) {
       this.#watch = new Watch(this.#gate, this.#host)
@@ -87,7 +87,7 @@ export class Viewers {
     viewer.controller.enqueue(this.#encoder.encode(text))
   }
 
-  #leave(viewer: Viewer): void {
+  #leave(viewer: OpenViewer): void {
     this.#viewers.delete(viewer)
     if (this.#watch === undefined) return
     this.#watch.recording = [...this.#viewers].some(({ records }) => records)

@@ -4,16 +4,36 @@ import { steady, systemAfter } from './clock.js'
 import { createGate } from './index.js'
 
 describe('steady', () => {
-  it('never runs backwards, and keeps every step forward', () => {
+  /** The time that has passed by the steady clock after each of these readings. */
+  const passed = (readings: readonly number[]): number[] => {
+    let i = 0
+    const clock = steady(() => readings[Math.min(i, readings.length - 1)]!)
+    const first = clock()
+    return readings.map((_, at) => {
+      i = at
+      return clock() - first
+    })
+  }
+  const step = (least: number, most: number) => fc.integer({ min: least, max: most })
+
+  it('never runs backwards, and goes on from a jump of more than 128 ms back', () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: -1e6, max: 1e6 }), { minLength: 1 }), (readings) => {
-        let i = 0
-        const clock = steady(() => readings[Math.min(i, readings.length - 1)]!)
-        let before = clock()
-        for (i = 1; i < readings.length; i++) {
-          const now = clock()
-          expect(now - before).toBe(Math.max(0, readings[i]! - readings[i - 1]!))
-          before = now
+      fc.property(fc.array(fc.oneof(step(0, 1e6), step(-1e6, -129)), { minLength: 1 }), (steps) => {
+        const forward = steps.map((_, i) => steps.slice(0, i + 1).reduce((sum, by) => sum + Math.max(0, by), 0))
+        const readings = steps.map((_, i) => steps.slice(0, i + 1).reduce((sum, by) => sum + by, 0))
+        expect(passed([0, ...readings])).toEqual([0, ...forward])
+      }),
+    )
+  })
+
+  it('runs no faster than a noisy clock, however often that steps back and forth', () => {
+    fc.assert(
+      fc.property(fc.array(step(0, 128), { minLength: 1 }), (noise) => {
+        const readings = noise.map((ms, i) => 10 * i + ms)
+        const times = passed([0, ...readings])
+        for (const [i, ms] of times.entries()) {
+          expect(ms).toBeGreaterThanOrEqual(times[i - 1] ?? 0)
+          expect(ms).toBeLessThanOrEqual(10 * i + 128)
         }
       }),
     )

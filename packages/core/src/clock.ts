@@ -28,8 +28,13 @@ export const systemAfter: After = (ms, fn) => {
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>)
 }
 
+/** Clocks are corrected by less than this gradually, as by NTP: a smaller step back is noise. */
+const NOISE_MS = 128
+
 /**
- * `clock`, made to never run backwards: a jump back counts as no time passed, and time goes on from there.
+ * `clock`, made to never run backwards. A small step back is noise: the time stands still until the reading has caught
+ * up, otherwise the steps forward would add up. A larger one is a jump: it counts as no time passed, and time goes on
+ * from there.
  * A later reading that is not a finite number repeats the last one. The platform's own clock is steady already.
  *
  * @throws TypeError, RangeError if the first reading is not a finite number, such as that of an async function
@@ -45,7 +50,7 @@ export function steady(clock: Clock): Clock {
     const last = state[LAST]!
     if (reading >= last) {
       if (reading < Number.POSITIVE_INFINITY) state[LAST] = reading
-    } else if (reading > Number.NEGATIVE_INFINITY) {
+    } else if (last - reading > NOISE_MS && reading > Number.NEGATIVE_INFINITY) {
       state[SKIPPED]! += last - reading
       state[LAST] = reading
     }

@@ -16,7 +16,6 @@ import {
   requireOneOf,
   requireOptions,
   requireText,
-  show,
   withDefaults,
 } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
@@ -152,7 +151,7 @@ export function createGate(options: GateOptions = {}): Gate {
   if (doorman !== false) between.push(stageOf('doorman', doorman, seams))
   const names = new Set<unknown>(['gate', overrides && 'overrides', fair && 'fair', queue && 'queue'])
   for (const { name } of between) {
-    if (names.has(name)) throw new TypeError(`stages must have distinct names, got ${show(name)} twice`)
+    if (names.has(name)) fail('stages', 'of distinct names', name)
     names.add(name)
   }
   if (queue !== false) requireMechanism('queue', queue)
@@ -200,8 +199,7 @@ function withFleet(
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {
-  const isObject = typeof budget === 'object' && budget !== null
-  return isObject && 'admit' in budget && typeof budget.admit === 'function'
+  return typeof (budget as Partial<Stage> | null)?.admit === 'function'
 }
 
 function requireOverrides(name: string, value: unknown): void {
@@ -211,7 +209,7 @@ function requireOverrides(name: string, value: unknown): void {
 }
 
 function requireStage(stage: unknown): void {
-  if (typeof stage !== 'object' || stage === null) throw new TypeError(`stages must hold stages, got ${show(stage)}`)
+  if (typeof stage !== 'object' || stage === null) fail('stages', 'an array of stages', stage)
   const { name, admit, onError, deadlineMs } = stage as Partial<Stage>
   requireText('stage.name', name)
   requireFunction(`stage ${name}: admit`, admit)

@@ -8,7 +8,7 @@
 export { keyOf } from './admission/flow.js'
 export { Alarm } from './alarm.js'
 export { DurationHistogram } from './capacity/window.js'
-export { originMs, steady, systemAfter, systemClock } from './clock.js'
+export { type After, originMs, steady, systemAfter, systemClock } from './clock.js'
 export { CLOCK_PATH, fleetBy, type NamedReport, type Report } from './doorman/fleet.js'
 export { withinDeadline } from './doorman/transport.js'
 export { Pool } from './escrow/fleet/pool.js'

@@ -1,4 +1,4 @@
-import { requireText, show } from './options.js'
+import { fail, requireText } from './options.js'
 
 /**
  * The unit of fairness: a name; or a path of up to four names, as `['account', 'key']`: turns are then shared between
@@ -19,10 +19,9 @@ export function requireFlow(flow: Flow): Flow {
     if (flow.length === 0) requireText('flow', flow)
     return flow
   }
-  if (!Array.isArray(flow)) throw new TypeError(`flow must be a non-empty string, got ${show(flow)}; or a path of them`)
+  if (!Array.isArray(flow)) fail('flow', 'a non-empty string or a path of them', flow)
   const path: readonly unknown[] = flow
-  if (path.length === 0 || path.length > MOST_LEVELS)
-    throw new RangeError(`flow must be a path of 1 to ${MOST_LEVELS} names, got ${path.length}`)
+  if (path.length === 0 || path.length > MOST_LEVELS) fail('flow', `a path of 1 to ${MOST_LEVELS} names`, path.length)
   for (const [level, name] of path.entries()) requireText(`flow[${level}]`, name)
   if (path.length === 1) return flow[0] as string
   return Object.isFrozen(flow) ? flow : Object.freeze([...flow])

@@ -10,3 +10,9 @@ export function onRejection(given: unknown, failed: (error: unknown) => void): v
 export function isLater<T>(answer: T | PromiseLike<T>): answer is PromiseLike<T> {
   return typeof (answer as PromiseLike<T> | undefined | null)?.then === 'function'
 }
+
+/** The answer of a user's function that must answer synchronously; a rejection of it is handled, and means nothing. */
+export function heard<T>(answer: T): T {
+  onRejection(answer, () => {})
+  return answer
+}

@@ -8,7 +8,7 @@ import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } 
  */
 const MOST_DECISIONS = 100
 
-interface Answer<One> {
+interface PartAnswer<One> {
   response: One[]
   mastership?: Mastership
 }
@@ -25,8 +25,8 @@ export function inParts(
 ): CapacityService {
   async function joined<Each, One>(
     parts: readonly Each[][],
-    answer: (part: Each[]) => Answer<One>,
-  ): Promise<Answer<One>> {
+    answer: (part: Each[]) => PartAnswer<One>,
+  ): Promise<PartAnswer<One>> {
     const response: One[] = []
     let full: CapacityError | undefined
     for (const part of parts) {
@@ -66,7 +66,7 @@ export function inParts(
       const parts = partsOf(request.resourceId, () => 1)
       if (parts.length === 1) return server.releaseCapacity(request)
       requireReleaseCapacity(request, limits)
-      const release = (resourceId: string[]): Answer<never> => ({
+      const release = (resourceId: string[]): PartAnswer<never> => ({
         response: [],
         ...server.releaseCapacity({ ...request, resourceId }),
       })

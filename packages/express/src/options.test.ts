@@ -43,7 +43,7 @@ describe('options', () => {
     [{ clock: 'now' }, 'clock must be a function, got "now"'],
     [{ after: 100 }, 'after must be a function, got 100'],
     [{ stages: {} }, 'stages must be an array, got an object'],
-    [{ stages: [1] }, 'stages must hold stages, got 1'],
+    [{ stages: [1] }, 'stages must be an array of stages, got 1'],
     [{ stages: [{ name: '' }] }, 'stage.name must be a non-empty string, got ""'],
     [{ fair: true }, 'fair must be an object, got true'],
     [{ fair: null }, 'fair must be an object, got null'],

@@ -1,4 +1,4 @@
-import { type Admission, addressFrom, type Host, isWorkerd, watchRequest } from '@fairlead/core/fetch'
+import { addressFrom, type FetchAdmission, type Host, isWorkerd, watchRequest } from '@fairlead/core/fetch'
 import type { HttpVisit } from '@fairlead/core/http'
 import type { Context } from 'hono'
 
@@ -32,7 +32,7 @@ export function carryOn(c: Context, work: Promise<unknown>): void {
 }
 
 /** Must be told when everything behind the middleware has settled, to detect how the response ends. */
-export interface Watch {
+export interface SettledListener {
   settled(): void
 }
 
@@ -43,8 +43,8 @@ export interface Watch {
 export function watchResponse(
   c: Context,
   listener: HttpVisit<[Context]>,
-  admission: Admission<[Context]>,
-): Watch | undefined {
+  admission: FetchAdmission<[Context]>,
+): SettledListener | undefined {
   const host = hostOf(c)
   if (host?.incoming !== undefined && host.outgoing !== undefined && admission.watch !== undefined) {
     admission.watch(listener, host.incoming, host.outgoing)

@@ -1,4 +1,4 @@
-import type { Admission } from '@fairlead/core/fetch'
+import type { FetchAdmission } from '@fairlead/core/fetch'
 import { type Fields, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { hostOf } from './host.js'
@@ -10,7 +10,7 @@ export async function refuse(
   c: Context,
   refusal: HttpRefusal,
   handler: HttpOptions<Target>['handler'],
-  admission: Admission<Target>,
+  admission: FetchAdmission<Target>,
 ): Promise<void> {
   const { status, headers, body } = refusal
   const { incoming, outgoing } = hostOf(c) ?? {}

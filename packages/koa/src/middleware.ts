@@ -29,7 +29,7 @@ export interface FairMiddleware extends Middleware<FairState> {
   readonly gate: Gate
 }
 
-type Visit = HttpVisit<[ctx: Context]>
+type KoaVisit = HttpVisit<[ctx: Context]>
 
 const koa: Framework<[ctx: Context]> = {
   name: 'fairMiddleware',
@@ -52,7 +52,12 @@ const koa: Framework<[ctx: Context]> = {
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new NodeAdmission(koa, options)
 
-  function proceed(visit: Visit, decision: Answer, ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
+  function proceed(
+    visit: KoaVisit,
+    decision: Answer,
+    ctx: ParameterizedContext<FairState>,
+    next: Next,
+  ): Promise<unknown> {
     if (decision === undefined) {
       // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) ctx.state.fair = visit.outer

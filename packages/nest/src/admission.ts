@@ -18,10 +18,10 @@ import { FairException, transportException } from './exception.js'
 import { type FairOptions, requireFairOptions } from './options.js'
 
 /** A request to a Nest handler, on its way through the gate. */
-export type Visit = HttpVisit<[context: ExecutionContext]>
+export type GuardedVisit = HttpVisit<[context: ExecutionContext]>
 
 /** An HTTP request that a guard may have seen: its admitted visit, or null if the guard let it pass. */
-type Guarded = Record<symbol, Visit | null | undefined>
+type Guarded = Record<symbol, GuardedVisit | null | undefined>
 
 /** The common part of Express's response and Fastify's reply. */
 interface Reply {
@@ -76,7 +76,7 @@ export class FairAdmission {
    * Begins a visit that is told when its response has ended or, if the response serves others too, when its client
    * left. Undefined if nothing would ever report the end: then the request has to pass.
    */
-  visit(context: ExecutionContext): Visit | undefined {
+  visit(context: ExecutionContext): GuardedVisit | undefined {
     const exchange = this.#exchange(context)
     if (context.getType() !== 'http') {
       const visit = this.#http.visit([context], undefined)
@@ -93,7 +93,7 @@ export class FairAdmission {
   }
 
   /** Asks the gate. Undefined: no gate judges this request. */
-  ask(visit: Visit): Answer | Promise<Answer> {
+  ask(visit: GuardedVisit): Answer | Promise<Answer> {
     return this.#http.ask(visit)
   }
 
@@ -101,7 +101,7 @@ export class FairAdmission {
    * The gate has admitted the request: false if the client left meanwhile. An HTTP response then reports the rest of
    * its budgets, unless it also answers other handlers.
    */
-  admit(visit: Visit, permit: Permit): boolean {
+  admit(visit: GuardedVisit, permit: Permit): boolean {
     const { target } = visit
     // The guard has done this before the interceptor runs.
     if (visit.permit === undefined && target[0].getType() === 'http') this.#http.tell(permit, rawResponse(target[0]))
@@ -109,7 +109,7 @@ export class FairAdmission {
   }
 
   /** Rejects with the exception for a visit that was refused, or has ended. */
-  async refuse({ target: [context] }: Visit, decision: Decision): Promise<never> {
+  async refuse({ target: [context] }: GuardedVisit, decision: Decision): Promise<never> {
     const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
     const type = context.getType()
     const isGone = refusal.refusal.reason === 'gone'
@@ -126,12 +126,12 @@ export class FairAdmission {
   }
 
   /** The guard's answer, for the interceptor: the admitted visit, or null if the request must pass. */
-  leave(context: ExecutionContext, visit: Visit | null): void {
+  leave(context: ExecutionContext, visit: GuardedVisit | null): void {
     context.getArgByIndex<Guarded>(0)[this.#guarded] = visit
   }
 
   /** The guard's answer for this request; undefined without a guard. */
-  guarded(context: ExecutionContext): Visit | null | undefined {
+  guarded(context: ExecutionContext): GuardedVisit | null | undefined {
     return context.getType() === 'http' ? context.getArgByIndex<Guarded>(0)[this.#guarded] : undefined
   }
 

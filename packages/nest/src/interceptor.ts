@@ -1,7 +1,7 @@
 import { type Answer, runFor } from '@fairlead/core/http'
 import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
 import { Observable, Subscriber } from 'rxjs'
-import { FairAdmission, type Visit } from './admission.js'
+import { FairAdmission, type GuardedVisit } from './admission.js'
 import { showVisit } from './context.js'
 
 /**
@@ -34,7 +34,7 @@ export class FairInterceptor implements NestInterceptor {
     context: ExecutionContext,
     next: CallHandler,
     subscriber: Subscriber<unknown>,
-    visit: Visit,
+    visit: GuardedVisit,
     decision: Promise<Answer>,
   ): void {
     // A visit that ends without a permit leaves the line.
@@ -50,7 +50,7 @@ export class FairInterceptor implements NestInterceptor {
     context: ExecutionContext,
     next: CallHandler,
     subscriber: Subscriber<unknown>,
-    visit: Visit,
+    visit: GuardedVisit,
     decision: Answer,
   ): void {
     if (decision === undefined) {
@@ -75,11 +75,11 @@ export class FairInterceptor implements NestInterceptor {
  */
 class Handling extends Subscriber<unknown> {
   readonly #context: ExecutionContext
-  readonly #visit: Visit
+  readonly #visit: GuardedVisit
   #settled = false
 
   /** `subscriber` must be open. */
-  constructor(context: ExecutionContext, visit: Visit, subscriber: Subscriber<unknown>) {
+  constructor(context: ExecutionContext, visit: GuardedVisit, subscriber: Subscriber<unknown>) {
     super(subscriber)
     this.#context = context
     this.#visit = visit

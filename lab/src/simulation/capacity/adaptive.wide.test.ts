@@ -6,6 +6,7 @@ import {
   HOLD_OUTS,
   NEEDED,
   SHORTAGE_MS,
+  swinging,
   TABLE,
   type Trial,
   UNBOUNDED,
@@ -91,6 +92,17 @@ describe('adaptive, where nothing runs short', () => {
     const least = service.meanMs > 6_000 ? 0.7 : 0.97
     expect(tenth.reduce((sum, share) => sum + share, 0) / tenth.length, `${tenth}`).toBeGreaterThan(least)
   })
+
+  it.each([200, 500, 2_000, 3_000, 4_000, 10_000, 60_000])(
+    'grows to what is asked where all requests become slower and quicker together, in waves of %d ms',
+    (periodMs) => {
+      const service = swinging(periodMs)
+      const asked = (NEEDED / service.meanMs) * 1_000
+      const runs = SEEDS.slice(0, 3).map((seed) => simulate(adaptive(), unbounded(service, seed)))
+      const fifth = runs.map((run) => mean(run.slice(240), ({ served }) => served) / asked).sort((a, b) => a - b)
+      expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
+    },
+  )
 
   it('grows where that begins only after the knee of something else was found', () => {
     const run = simulate(adaptive(), {

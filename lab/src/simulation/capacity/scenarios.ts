@@ -121,7 +121,7 @@ export const CACHED: readonly Machine[] = [0.1, 0.5].flatMap((thrashing) =>
 export interface Unbounded {
   name: string
   /** Duration of a request, in milliseconds, drawn. */
-  lastingMs: (random: Random) => number
+  lastingMs: (random: Random, nowMs: number) => number
   /** Mean of that. */
   meanMs: number
   /** Number of simultaneous arrivals. @default 1 */
@@ -153,6 +153,15 @@ export const UNBOUNDED: readonly Unbounded[] = [
   { name: '1 s, 200 arrive at once', lastingMs: () => 1_000, meanMs: 1_000, together: 200 },
   { name: '5 s, 40 arrive at once', lastingMs: () => 5_000, meanMs: 5_000, together: 40 },
 ]
+
+/** A wait of 50 to 250 ms that rises and falls for all requests together, in waves of `periodMs`. */
+export function swinging(periodMs: number): Unbounded {
+  return {
+    name: `50 to 250 ms in waves of ${periodMs / 1_000} s`,
+    lastingMs: (_, nowMs) => 150 - 100 * Math.cos((2 * Math.PI * nowMs) / periodMs),
+    meanMs: 150,
+  }
+}
 
 /** Five minutes of it, with requests that leave after two seconds in the queue. */
 export function unbounded(service: Unbounded, seed: number): Scenario {

@@ -13,9 +13,10 @@ export interface Machine {
   /** Mean work of a request on a core of its own, in milliseconds. */
   workMs: number
   /**
-   * Time that a request then spends elsewhere, without a limit on the number; or a function that draws it. @default 0
+   * Time that a request then spends elsewhere, without a limit on the number; or a function that draws it for a request
+   * that starts at `nowMs`. @default 0
    */
-  elsewhereMs?: number | ((random: Random) => number)
+  elsewhereMs?: number | ((random: Random, nowMs: number) => number)
   /** Share of the requests that need more work, and the additional work, in milliseconds. @default none */
   slowShare?: number
   slowWorkMs?: number

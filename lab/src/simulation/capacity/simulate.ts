@@ -137,7 +137,7 @@ function drawJob(random: Random, machine: Machine, failing: number, nowMs: numbe
   return {
     startedMs: nowMs,
     workMs: drawnMs,
-    elsewhereMs: typeof elsewhereMs === 'function' ? elsewhereMs(random) : elsewhereMs,
+    elsewhereMs: typeof elsewhereMs === 'function' ? elsewhereMs(random, nowMs) : elsewhereMs,
     failed: false,
   }
 }

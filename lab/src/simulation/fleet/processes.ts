@@ -1,5 +1,5 @@
 import { blue, ClockArbiter, type ClockLink, type FairRuleName, FairTracker } from '@fairlead/core'
-import { steady } from '@fairlead/core/internal'
+import { type After, steady } from '@fairlead/core/internal'
 import { seededRandom } from '@fairlead/core/testing'
 import type { Controller, MakeController } from '../../fair/controller.js'
 
@@ -22,12 +22,22 @@ export function balanced({ processes, way, routing, lost = 0, delay = 0.01, peri
   return ({ flows, name, flow, cost }, manual, seed) => {
     const clock = steady(manual)
     const random = seededRandom(seed)
-    const arbiter = new ClockArbiter(periodMs)
     const hears = new Map<string, (lease: string) => void>()
     let underway: { at: number; arrive: () => void }[] = []
     const post = (arrive: () => void): void => {
       if (random() >= lost) underway.push({ at: clock() + 1000 * delay * random(), arrive })
     }
+    const after: After = (ms, run) => {
+      const timer = { at: clock() + ms, arrive: run }
+      underway.push(timer)
+      return () => {
+        underway = underway.filter((each) => each !== timer)
+      }
+    }
+    const tell = (leases: ReadonlyMap<string, string>): void => {
+      for (const [to, lease] of leases) post(() => hears.get(to)?.(lease))
+    }
+    const arbiter = new ClockArbiter(periodMs, { now: clock, after, tell })
     const deliver = (): void => {
       if (underway.length === 0) return
       const due = underway.filter(({ at }) => at <= clock())
@@ -36,18 +46,10 @@ export function balanced({ processes, way, routing, lost = 0, delay = 0.01, peri
       for (const { arrive } of due) arrive()
     }
     const link: ClockLink = {
-      after: (ms, run) => {
-        const timer = { at: clock() + ms, arrive: run }
-        underway.push(timer)
-        return () => {
-          underway = underway.filter((each) => each !== timer)
-        }
-      },
+      after,
       join: (_, hear) => (report, member) => {
         hears.set(member, hear)
-        post(() => {
-          for (const [to, lease] of arbiter.hear(report, clock())) post(() => hears.get(to)?.(lease))
-        })
+        post(() => tell(arbiter.hear(report, clock())))
       },
     }
     const weightOf = flows.some(({ weight }) => weight !== 1) && {

@@ -7,7 +7,6 @@ import type { Rule } from '../../worlds/rules.js'
  * the next request or report; the arbiter has the time of the world.
  */
 export function sharedRule(): Rule {
-  const arbiter = new ClockArbiter()
   const hears = new Map<string, (lease: string) => void>()
   let now = (): number => 0
   let underWay: (() => void)[] = []
@@ -28,13 +27,16 @@ export function sharedRule(): Rule {
     return () => {}
   }
 
+  const tell = (leases: ReadonlyMap<string, string>): void => {
+    for (const [name, lease] of leases) underWay.push(() => hears.get(name)?.(lease))
+  }
+  const arbiter = new ClockArbiter(undefined, { now: () => now(), after, tell })
+
   return (seed, clock, weightOf, truth) => {
     now = () => 1000 * truth.now()
     const join = (_name: string, hear: (lease: string) => void) => (report: string, member: string) => {
       hears.set(member, hear)
-      underWay.push(() => {
-        for (const [name, lease] of arbiter.hear(report, now())) underWay.push(() => hears.get(name)?.(lease))
-      })
+      underWay.push(() => tell(arbiter.hear(report, now())))
     }
     const shared = { name: 'world', link: { join, after } }
     const tracker = new FairTracker({ clock, random: draws(seed).next, weightOf, shared })

@@ -23,7 +23,7 @@ interface Row {
 }
 
 /** The conditions of a replay, changed or as recorded. */
-export interface Terms {
+export interface ReplayTerms {
   /** `fair`: refuses by FAIR; `queue`: waits in fair turns; `none`: admits everything, and the resource decides. */
   readonly rule: 'fair' | 'queue' | 'none'
   /** The resource's capacity per second, in units of cost; with a queue: slots, of which a request takes one. */
@@ -76,7 +76,7 @@ export function recordingOf(records: readonly RecordFrame[]): Recording {
  * as was served, and the seed that fits best, of a few: FAIR learns at random moments, which shows within a minute or
  * two. Nothing else is fitted: the classes decide how much each flow gets.
  */
-export async function termsAsTheyWere(recording: Recording, frames: readonly Frame[]): Promise<Terms> {
+export async function termsAsTheyWere(recording: Recording, frames: readonly Frame[]): Promise<ReplayTerms> {
   const { weights } = recording
   const queue = frames.findLast((frame) => frame.queue !== null)?.queue
   const waits = frames.flatMap(({ refusals }) => refusals.filter(({ reason }) => reason === 'expired'))
@@ -90,7 +90,7 @@ export async function termsAsTheyWere(recording: Recording, frames: readonly Fra
       maxWaitMs,
       weights,
     }
-  const rule: Terms['rule'] = frames.some(({ fair }) => fair !== null) ? 'fair' : 'none'
+  const rule: ReplayTerms['rule'] = frames.some(({ fair }) => fair !== null) ? 'fair' : 'none'
   const short = frames.filter(({ fair, failed }) => fair?.engaged || failed > 0)
   const seconds = sum(short, (frame) => frame.seconds)
   const peak = Math.max(1, ...frames.map(({ served, seconds: length }) => served / length))
@@ -99,7 +99,7 @@ export async function termsAsTheyWere(recording: Recording, frames: readonly Fra
   const was = servedBy(frames)
   const asked = { rule, maxWaitMs, weights }
   const rates = short.map(({ served, seconds: length }) => served / length).sort((a, b) => a - b)
-  let terms: Terms = { ...asked, capacity: Math.max(1, quantile(rates, 0.5)!) }
+  let terms: ReplayTerms = { ...asked, capacity: Math.max(1, quantile(rates, 0.5)!) }
   let best = { terms, apart: Number.POSITIVE_INFINITY }
   const rounds = Math.min(MOST_FITS, Math.ceil(FITTED_ROWS / recording.rows.length))
   for (let seed = 0; seed < rounds && best.apart > CLOSE; seed++) {
@@ -127,7 +127,7 @@ function apartFrom(was: ReadonlyMap<string, number>, served: ReadonlyMap<string,
 /** Runs the recording through a real gate, on a clock of its own. One frame per second. */
 export async function replay(
   recording: Recording,
-  terms: Terms,
+  terms: ReplayTerms,
   onProgress: (part: number) => void = () => {},
 ): Promise<Frame[]> {
   const { rows } = recording
@@ -188,7 +188,7 @@ export async function replay(
   return frames
 }
 
-function gateOf({ rule, capacity, maxWaitMs, weights, seed = 0 }: Terms, { clock, after }: World): Gate {
+function gateOf({ rule, capacity, maxWaitMs, weights, seed = 0 }: ReplayTerms, { clock, after }: World): Gate {
   return createGate({
     name: 'replay',
     clock,

@@ -1,42 +1,42 @@
 import type { Frame, RecordFrame } from '../frame.js'
-import { recordingOf, replay, type Terms, termsAsTheyWere } from './replay.js'
+import { type ReplayTerms, recordingOf, replay, termsAsTheyWere } from './replay.js'
 
 /** The page's question to its worker. */
-export interface Question {
+export interface ReplayQuestion {
   readonly records: readonly RecordFrame[]
   readonly frames: readonly Frame[]
   /** The changes: rule, factors and weights. */
-  readonly rule: Terms['rule'] | undefined
+  readonly rule: ReplayTerms['rule'] | undefined
   readonly capacityFactor: number
   readonly weights: readonly (readonly [string, number])[]
 }
 
-export type Answer =
+export type ReplayAnswer =
   | { readonly type: 'progress'; readonly part: number }
   | {
       readonly type: 'done'
       readonly asItWas: Frame[]
       readonly ifSo: Frame[]
-      readonly terms: Terms
+      readonly terms: ReplayTerms
       readonly dropped: number
     }
   | { readonly type: 'failed'; readonly message: string }
 
-addEventListener('message', (event: MessageEvent<Question>) => {
-  const tell = (answer: Answer): void => postMessage(answer)
+addEventListener('message', (event: MessageEvent<ReplayQuestion>) => {
+  const tell = (answer: ReplayAnswer): void => postMessage(answer)
   answerTo(event.data, (part) => tell({ type: 'progress', part })).then(tell, (error: unknown) =>
     tell({ type: 'failed', message: String(error) }),
   )
 })
 
-async function answerTo(question: Question, onProgress: (part: number) => void): Promise<Answer> {
+async function answerTo(question: ReplayQuestion, onProgress: (part: number) => void): Promise<ReplayAnswer> {
   const { records, frames, rule, capacityFactor, weights } = question
   const recording = recordingOf(records)
   onProgress(0)
   const terms = await termsAsTheyWere(recording, frames)
   onProgress(0.4)
   const asItWas = await replay(recording, terms, (part) => onProgress(0.4 + 0.3 * part))
-  const changed: Terms = {
+  const changed: ReplayTerms = {
     ...terms,
     capacity: terms.capacity * capacityFactor,
     weights: new Map([...terms.weights, ...weights]),
@@ -48,7 +48,7 @@ async function answerTo(question: Question, onProgress: (part: number) => void):
 }
 
 /** By Little's law, the concurrency is the number served per second times the duration. */
-function converted(terms: Terms, rule: Terms['rule'], frames: readonly Frame[]): Terms {
+function converted(terms: ReplayTerms, rule: ReplayTerms['rule'], frames: readonly Frame[]): ReplayTerms {
   if (terms.rule !== 'queue' && rule !== 'queue') return { ...terms, rule }
   const seconds = Math.max(1e-3, (frames.at(-1)?.durations.p50 ?? 100) / 1_000)
   return { ...terms, rule, capacity: rule === 'queue' ? terms.capacity * seconds : terms.capacity / seconds }

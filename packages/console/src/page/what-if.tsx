@@ -4,7 +4,7 @@ import type { Frame, RecordFrame } from '../frame.js'
 import { ceiling, River } from '../views/charts.js'
 import { count, duration, number, percent, riverOf, type Shares, servedBy, shortened } from '../views/view.js'
 import type { Connection } from './connection.js'
-import type { Answer, Question } from './what-if-worker.js'
+import type { ReplayAnswer, ReplayQuestion } from './what-if-worker.js'
 
 /** Shortest recording that is conclusive, in seconds. */
 const LEAST = 10
@@ -33,7 +33,7 @@ export function WhatIf(props: Props): JSX.Element {
   const [rule, setRule] = useState('')
   const [weights, setWeights] = useState<Readonly<Record<string, string>>>({})
   const [progress, setProgress] = useState<number | undefined>()
-  const [result, setResult] = useState<Extract<Answer, { type: 'done' }> | undefined>()
+  const [result, setResult] = useState<Extract<ReplayAnswer, { type: 'done' }> | undefined>()
   const [wrong, setWrong] = useState('')
   const worker = useRef<Worker | undefined>(undefined)
   useEffect(() => () => worker.current?.terminate(), [])
@@ -53,7 +53,7 @@ export function WhatIf(props: Props): JSX.Element {
     worker.current?.terminate()
     const replayer = new Worker(connection.workerUrl, { type: 'module' })
     worker.current = replayer
-    replayer.onmessage = ({ data }: MessageEvent<Answer>) => {
+    replayer.onmessage = ({ data }: MessageEvent<ReplayAnswer>) => {
       if (data.type === 'progress') setProgress(data.part)
       else {
         setProgress(undefined)
@@ -67,10 +67,10 @@ export function WhatIf(props: Props): JSX.Element {
       setWrong('The replay could not be loaded.')
     }
     const during = frames.filter(({ atMs }) => recordedFromMs !== undefined && atMs >= recordedFromMs)
-    const question: Question = {
+    const question: ReplayQuestion = {
       records,
       frames: during,
-      rule: rule === '' ? undefined : (rule as Question['rule']),
+      rule: rule === '' ? undefined : (rule as ReplayQuestion['rule']),
       capacityFactor,
       weights: changed,
     }
@@ -152,7 +152,7 @@ export function WhatIf(props: Props): JSX.Element {
   )
 }
 
-function Result({ result }: { result: Extract<Answer, { type: 'done' }> }): JSX.Element {
+function Result({ result }: { result: Extract<ReplayAnswer, { type: 'done' }> }): JSX.Element {
   const { asItWas, ifSo, dropped } = result
   const [before, after] = useMemo(() => [servedBy(asItWas), servedBy(ifSo)], [asItWas, ifSo])
   const flows = [...before.keys()]

@@ -8,14 +8,14 @@ import { options, type VNode } from 'preact'
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 const DRAWN = ['d', 'points', 'x', 'y', 'x1', 'x2', 'y1', 'y2', 'cx', 'cy', 'width', 'height'] as const
 
-type Props = Record<string, unknown>
+type UnknownProps = Record<string, unknown>
 
 /** Escapes invisible characters in all texts, and drops shapes whose coordinates are not finite numbers. */
 export function drawSafely(): void {
   const before = options.vnode
   options.vnode = (vnode: VNode) => {
     if (typeof vnode.type === 'string') {
-      const props = vnode.props as Props
+      const props = vnode.props as UnknownProps
       for (const name of DRAWN) if (/NaN|Infinity/.test(String(props[name]))) delete props[name]
       // The user's own input stays unchanged.
       for (const name in props) if (name !== 'value') props[name] = shown(props[name])

@@ -9,9 +9,9 @@ import type { Stage } from './stage.js'
 
 describe('misuse', () => {
   it.each<[Record<string, unknown>, string]>([
-    [{}, 'flow must be a non-empty string, got undefined'],
+    [{}, 'flow must be a non-empty string or a path of them, got undefined'],
     [{ flow: '' }, 'flow must be a non-empty string, got ""'],
-    [{ flow: 7 }, 'flow must be a non-empty string, got 7'],
+    [{ flow: 7 }, 'flow must be a non-empty string or a path of them, got 7'],
     [{ flow: 'a', cost: Number.NaN }, 'cost must be a number > 0, got NaN'],
     [{ flow: 'a', cost: 0 }, 'cost must be a number > 0, got 0'],
     [{ flow: 'a', cost: -1 }, 'cost must be a number > 0, got -1'],
@@ -48,15 +48,15 @@ describe('misuse', () => {
     [{ shed: { signal: () => 0 } }, 'shed must be made by loadShedder(), got an object'],
     [{ shed: loadShedder({}) }, 'shed needs either signal or signals'],
     [{ stages: {} }, 'stages must be an array, got an object'],
-    [{ stages: [null] }, 'stages must hold stages, got null'],
+    [{ stages: [null] }, 'stages must be an array of stages, got null'],
     [{ stages: [{ name: '', admit: () => undefined }] }, 'stage.name must be a non-empty string'],
     [{ stages: [{ name: 'x' }] }, 'stage x: admit must be a function, got undefined'],
     [{ stages: [{ name: 'x', admit: () => undefined, onError: 'ignore' }] }, 'stage x: onError must be one of'],
     [{ stages: [{ name: 'x', admit: () => undefined, deadlineMs: 0 }] }, 'stage x: deadlineMs must be a number > 0'],
-    [{ stages: [{ name: 'fair', admit: () => undefined }] }, 'stages must have distinct names, got "fair" twice'],
+    [{ stages: [{ name: 'fair', admit: () => undefined }] }, 'stages must be of distinct names, got "fair"'],
     [
       { queue: requestQueue({ concurrency: 1 }), stages: [{ name: 'queue', admit: () => undefined }] },
-      'stages must have distinct names',
+      'stages must be of distinct names',
     ],
     [{ queue: { concurrency: 4 } }, 'queue must be made by requestQueue(), got an object'],
     [{ queue: [] }, 'queue must be made by requestQueue(), got an array'],
@@ -85,7 +85,7 @@ describe('a gate that cannot be made', () => {
     expect(() => createGate({ name: 'orders', fleet, queue: { concurrency: 4 } as never })).toThrow(
       'queue must be made',
     )
-    expect(() => createGate({ fleet, stages: [{ name: 'fair', admit: () => undefined }] })).toThrow('"fair" twice')
+    expect(() => createGate({ fleet, stages: [{ name: 'fair', admit: () => undefined }] })).toThrow('got "fair"')
     expect(() => createGate({ fleet, shed: loadShedder({}) })).toThrow('shed needs either')
     expect(joined).toEqual([])
   })

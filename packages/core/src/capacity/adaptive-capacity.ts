@@ -204,7 +204,7 @@ export class AdaptiveCapacity implements Capacity {
     if (this.#slots.fits(this.#asked, this.limit)) {
       this.#climb?.pass(elapsedMs, false)
     } else if (this.#climb) {
-      this.#climb.pass(elapsedMs, !this.#rule.looking)
+      this.#climb.pass(elapsedMs, !this.#rule.looking, inFlight > this.limit)
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs

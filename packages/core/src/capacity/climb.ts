@@ -27,6 +27,12 @@ const LONGER = 2
 const SUSPECTED = 1
 const SURE = 2.33
 
+/** A level that seemed too high, with its data, until the lower one has been measured again. */
+interface Doubt {
+  readonly lower: number
+  readonly table: LifeTable
+}
+
 /** Result of a round at a level. */
 interface Round {
   readonly level: number
@@ -42,8 +48,12 @@ interface Round {
  * A level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
  * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by two
  * standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the ends
- * at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm. The
- * limit goes back to the lowest level that served as much.
+ * at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm.
+ *
+ * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have become
+ * slower, at any level, because a service downstream did. The climb ends if those of the level above were slower than
+ * these too, and otherwise goes on from here, with this round as its only data. That round begins once no more are in flight than
+ * its level allows, and waits for 30 completions.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
  * is in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
@@ -61,7 +71,7 @@ export class Climb {
   readonly #max: number
   readonly #rounds: Round[] = []
   /** The data of all rounds before this one. */
-  readonly #lower: LifeTable = new LifeTable()
+  #lower: LifeTable = new LifeTable()
   readonly #ages: Ages = new Ages()
   #limit: number
   #ended = false
@@ -69,6 +79,7 @@ export class Climb {
   #open = false
   /** The level seemed too high, and the round continues. */
   #suspicious = false
+  #doubt: Doubt | undefined
   #completions = 0
   #durationsMs = 0
   /** A request was admitted since, and did not run. */
@@ -97,7 +108,7 @@ export class Climb {
 
   /** True while only the climb may judge the limit: requests wait, or the limit is not yet known to be right. */
   get underWay(): boolean {
-    return !this.#ended && (this.#open || this.#limit > this.from)
+    return !this.#ended && (this.#open || this.#doubt !== undefined || this.#limit > this.from)
   }
 
   /** Total time of the rounds, in milliseconds. */
@@ -110,11 +121,14 @@ export class Climb {
     return this.#settleMs
   }
 
-  /** Another `elapsedMs` have passed; `full`: requests waited for a slot all that time. */
-  pass(elapsedMs: number, full: boolean): void {
+  /**
+   * Another `elapsedMs` have passed; `full`: requests waited for a slot all that time; `over`: more are in flight than
+   * the limit.
+   */
+  pass(elapsedMs: number, full: boolean, over = false): void {
     if (this.#ended) return
     this.#ages.pass(elapsedMs)
-    if (!full) {
+    if (!full || (over && this.#doubt)) {
       this.#open = false
       return
     }
@@ -154,7 +168,8 @@ export class Climb {
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
     if (this.#completions >= enough) return this.#measuredMs >= SHORTEST_MS + this.#settleMs
-    return !this.careful && this.#measuredMs >= longer * LONGEST_MS
+    if (this.careful || this.#measuredMs < longer * LONGEST_MS) return false
+    return this.#doubt === undefined || this.#completions >= CAREFUL_ENOUGH
   }
 
   #begin(): void {
@@ -177,10 +192,23 @@ export class Climb {
     const level = this.#limit
     const perMs = this.#completions / this.#measuredMs
     const table = this.#ages.table(this.#measuredMs)
+    if (this.#doubt) {
+      const { lower, table: upper } = this.#doubt
+      this.#doubt = undefined
+      if (upper.slowerThan(table) >= SUSPECTED) {
+        this.#end(lower)
+        return
+      }
+      // What was measured before at lower levels belongs to another time.
+      this.#rounds.length = 0
+      this.#lower = new LifeTable()
+    }
     const enough = this.#rounds.find((lower) => perMs / lower.perMs < Math.sqrt(level / lower.level))
     const slower = enough ? table.slowerThan(this.#lower) : 0
-    if (enough && slower >= SURE) this.#end(enough.level)
-    else if (slower >= SUSPECTED && !this.#suspicious) {
+    if (enough && slower >= SURE) {
+      this.#doubt = { lower: enough.level, table }
+      this.#limit = enough.level
+    } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true
     } else {

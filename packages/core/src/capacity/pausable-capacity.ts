@@ -64,12 +64,13 @@ export class PausableCapacity implements Capacity {
     return taken
   }
 
-  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
-    this.#capacity.release(width, outcome, durationMs, nowMs)
+  /** A promise, of a capacity that is async by mistake, must reach the caller, who handles its rejection. */
+  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): unknown {
+    return this.#capacity.release(width, outcome, durationMs, nowMs)
   }
 
-  undo(width: number, nowMs: number): void {
-    this.#capacity.undo(width, nowMs)
+  undo(width: number, nowMs: number): unknown {
+    return this.#capacity.undo(width, nowMs)
   }
 
   onAvailable(listener: () => void, waiting?: () => number): () => void {
@@ -77,8 +78,8 @@ export class PausableCapacity implements Capacity {
   }
 
   /** Waiting caused by a pause is no evidence about the capacity. */
-  wake(nowMs: number): void {
-    if (!this.#paused) this.#capacity.wake?.(nowMs)
+  wake(nowMs: number): unknown {
+    return this.#paused ? undefined : this.#capacity.wake?.(nowMs)
   }
 
   /** The capacity's snapshot, and whether this is paused. */

@@ -2,7 +2,7 @@
 export type Combine = 'min' | 'mean' | ((probabilities: Readonly<Float64Array>) => number)
 
 /** A sketch's reaction to failures, successes and time. */
-export interface BlueRule {
+export interface BlueReaction {
   readonly failureIncrement: number
   readonly successDecrement: number
   readonly decayPerSecond: number
@@ -25,11 +25,11 @@ export class BlueSketch {
   readonly #probabilities: Float64Array
   readonly #changedMs: Float64Array
   readonly #buckets: number
-  readonly #rule: BlueRule
+  readonly #rule: BlueReaction
   readonly #decayPerMs: number
   readonly #scratch: Float64Array
 
-  constructor(levels: number, bucketsPerLevel: number, rule: BlueRule, nowMs: number) {
+  constructor(levels: number, bucketsPerLevel: number, rule: BlueReaction, nowMs: number) {
     this.#probabilities = new Float64Array(levels * bucketsPerLevel)
     this.#changedMs = new Float64Array(levels * bucketsPerLevel).fill(nowMs)
     this.#buckets = bucketsPerLevel

@@ -12,4 +12,4 @@ export { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } 
 /** @internal */
 export { type ResponseEnd, watchRequest } from './response-end.js'
 /** @internal */
-export { type Admission, type Runtime, runtime } from './runtime/runtime.js'
+export { type FetchAdmission, type Runtime, runtime } from './runtime/runtime.js'

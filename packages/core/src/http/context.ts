@@ -53,7 +53,7 @@ export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args
  */
 const FAIR = Symbol('fair')
 
-interface Judged {
+interface JudgedRequest {
   [FAIR]?: FairRequest
 }
 
@@ -62,10 +62,10 @@ interface Judged {
  * to the handler. Undefined if no gate judged it.
  */
 export function fairOf(request: object | undefined): FairRequest | undefined {
-  return (request as Judged | undefined)?.[FAIR]
+  return (request as JudgedRequest | undefined)?.[FAIR]
 }
 
 /** Makes a visit visible to handlers, through {@link fairOf}. */
 export function showFair(request: object, fair: FairRequest): void {
-  ;(request as Judged)[FAIR] = fair
+  ;(request as JudgedRequest)[FAIR] = fair
 }

@@ -146,8 +146,8 @@ describe('a flow that is the same for all', () => {
     const { send, warnings } = rig({ flow: () => 'everybody' })
     for (let i = 0; i < 1_100; i++) await send({ address: `192.0.2.${i % 2}` })
     expect(warnings).toEqual([
-      'The option flow gave the first 1000 requests, from several addresses, the same name, "everybody". Let it name ' +
-        'the tenant, the user or the API key.',
+      'The option flow gave the first 1000 requests, from several addresses, the same name, "everybody": let it name ' +
+        'the tenant or the API key.',
     ])
   })
 

@@ -80,8 +80,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
     this.#warnings.say(
-      `The option flow gave the first ${NAMES_SEEN} requests, from several addresses, the same name, ${show(name)}. ` +
-        'Let it name the tenant, the user or the API key.',
+      `The option flow gave the first ${NAMES_SEEN} requests, from several addresses, the same name, ${show(name)}: ` +
+        'let it name the tenant or the API key.',
     )
   }
 

@@ -4,6 +4,7 @@ import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import type { Stage } from '../admission/stage.js'
+import { heard } from '../rejection.js'
 
 /** Published to `fairlead.refused`: a gate has refused a request. */
 export interface RefusedMessage {
@@ -66,7 +67,7 @@ export function tellFinished(gate: Gate, flow: string, cost: number, outcome: Ou
 /** Publishes a change of the engaged state, if any. Called after each decision and each end. */
 export function tellEngaged(gate: Gate, stages: readonly Stage[]): void {
   if (engaged?.hasSubscribers !== true) return
-  const isEngaged = stages.some((stage) => stage.engaged === true)
+  const isEngaged = stages.some((stage) => heard(stage.engaged) === true)
   if (isEngaged === (told.get(gate) ?? false)) return
   told.set(gate, isEngaged)
   engaged.publish({ gate, engaged: isEngaged })

@@ -67,7 +67,7 @@ export const afterTurn: AfterTurn = (turned) => {
  * Whether the event loop has turned since the last reading. One turn may decide hundreds of requests before the first
  * of them takes any memory. A second reading in the same turn would show none of them, and discard their reserve.
  */
-export class Turn {
+export class LoopTurn {
   over = true
   readonly #after: AfterTurn | undefined
   readonly #ended = (): void => {

@@ -10,7 +10,7 @@ import {
   Collections,
   collectSoon,
   Garbage,
-  Turn,
+  LoopTurn,
   type WatchCollections,
   watchCollections,
 } from './collections.js'
@@ -78,7 +78,7 @@ class HeapSignal implements LoadSignal {
   readonly #heap: Heap
   readonly #collections: Collections
   readonly #garbage: Garbage
-  readonly #turn: Turn
+  readonly #turn: LoopTurn
   #host: SignalHost | undefined
   #limitBytes: number | undefined
 
@@ -87,7 +87,7 @@ class HeapSignal implements LoadSignal {
     this.#limitBytes = limitBytes
     this.#heap = heap
     this.#garbage = new Garbage(() => heap.collect())
-    this.#turn = new Turn(heap.afterTurn)
+    this.#turn = new LoopTurn(heap.afterTurn)
     this.#collections = new Collections(heap.watch, () => this.#host?.push(this.#share()))
   }
 

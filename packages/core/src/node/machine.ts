@@ -60,7 +60,7 @@ export interface LimitedGroup {
 }
 
 /** The location of groups. */
-interface Hierarchy {
+interface CgroupVersion {
   /** The mount point of the controller. */
   mount: string
   /** Matches the line of /proc/self/cgroup that names our group. */
@@ -68,7 +68,7 @@ interface Hierarchy {
 }
 
 /** The file and field names of one version of cgroups. Version 1 counts the groups below only in `total_…`. */
-interface Version extends Hierarchy {
+interface Version extends CgroupVersion {
   limits: readonly string[]
   usage: string
   inactiveFile: RegExp
@@ -93,7 +93,7 @@ const VERSIONS: readonly Version[] = [
 ]
 
 /** The location of the CPU controller, and its form for a group without a quota. */
-const CPU: readonly (Hierarchy & { quota: string; none: RegExp })[] = [
+const CPU: readonly (CgroupVersion & { quota: string; none: RegExp })[] = [
   { mount: '/sys/fs/cgroup', line: /^0::(\/.*)$/m, quota: 'cpu.max', none: /^max/ },
   {
     mount: '/sys/fs/cgroup/cpu',
@@ -151,7 +151,7 @@ export function limitedGroups(read: ReadFile, physicalBytes: number): LimitedGro
  * Our group and those above it. Inside a container the path may be that of the host, of which only the last part is
  * mounted, as the root; then the directories between are missing, and the root is ours.
  */
-function directories({ mount, line }: Hierarchy, membership: string): string[] {
+function directories({ mount, line }: CgroupVersion, membership: string): string[] {
   const path = line.exec(membership)?.[1] ?? '/'
   const names = path.split('/').filter((name) => name !== '')
   // The group is outside of our namespace: `/../other`.

@@ -1,7 +1,7 @@
 import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
-import { Collections, Garbage, Turn } from './collections.js'
+import { Collections, Garbage, LoopTurn } from './collections.js'
 import { type LimitedGroup, limitedGroups, type Machine, thisMachine } from './machine.js'
 
 /** Time between two look-ups of limits, in milliseconds: limits of running containers can change. */
@@ -45,7 +45,7 @@ class MemorySignal implements LoadSignal {
   readonly #garbage: Garbage
   readonly #allocator: Allocator = new Allocator()
   readonly #collections: Collections
-  readonly #turn: Turn
+  readonly #turn: LoopTurn
   #host: SignalHost | undefined
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
@@ -58,7 +58,7 @@ class MemorySignal implements LoadSignal {
     this.#limitBytes = limitBytes
     this.#machine = machine
     this.#garbage = new Garbage(() => machine.collect())
-    this.#turn = new Turn(machine.afterTurn)
+    this.#turn = new LoopTurn(machine.afterTurn)
     this.#collections = new Collections(machine.watch, () => this.#collected())
   }
 

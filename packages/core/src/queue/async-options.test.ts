@@ -3,7 +3,7 @@ import { refuse } from '../admission/refusal.js'
 import { createGate } from '../create-gate.js'
 import { FairQueue } from '../sfq/index.js'
 import { World } from '../testing/world.js'
-import { fixed, type QueueOptions, RequestQueue, requestQueue } from './index.js'
+import { type Capacity, fixed, pausable, type QueueOptions, RequestQueue, requestQueue } from './index.js'
 
 /** What an async function gives where a value is expected. An unhandled rejection fails the run. */
 const later = (async (): Promise<never> => {
@@ -53,9 +53,14 @@ describe('an async function where a value is expected', () => {
     gate.close()
   })
 
-  it.each(['release', 'wake'] as const)('%s of a capacity: it counts as an error of it', async (method) => {
+  it.each<['release' | 'wake', string, (own: Capacity) => Capacity]>([
+    ['release', 'a capacity', (own) => own],
+    ['wake', 'a capacity', (own) => own],
+    ['release', 'a pausable one', pausable],
+    ['wake', 'a pausable one', pausable],
+  ])('%s of %s: it counts as an error of it', async (method, _, wrap) => {
     const { clock, after } = new World()
-    const queue = new RequestQueue({ concurrency: capacity(method), clock, after })
+    const queue = new RequestQueue({ concurrency: wrap(capacity(method)), clock, after })
     const first = await queue.enter({ flow: 'a' })
     const second = queue.enter({ flow: 'a' })
     if (first.admitted) first.finish()

@@ -407,7 +407,7 @@ describe('options of a quota', () => {
 
   it('are of a quota, and names differ', () => {
     expect(() => createGate({ quota: 100 as never })).toThrow('quota must be made by quota(), got 100')
-    expect(() => gateWith({}, {})).toThrow('stages must have distinct names, got "quota" twice')
+    expect(() => gateWith({}, {})).toThrow('stages must be of distinct names, got "quota"')
   })
 })
 

@@ -34,7 +34,7 @@ export interface MemoryQuotaStoreOptions {
 }
 
 /** The time at which each key is free of debt, in milliseconds since an origin: doubles are finest near 0. */
-class Debts {
+class QuotaDebts {
   readonly #freeMs = new Map<string, number>()
   readonly originMs: number
 
@@ -67,7 +67,7 @@ class Debts {
  */
 export class MemoryQuotaStore implements QuotaStore {
   /** Keys used since the last turn, which is the origin, and keys used in the turn before. */
-  #young = new Debts(Number.NEGATIVE_INFINITY)
+  #young = new QuotaDebts(Number.NEGATIVE_INFINITY)
   #old = this.#young
   /** The longest debt of any key so far: a key that did not ask for this long is free of debt. */
   #longestMs = 0
@@ -110,6 +110,6 @@ export class MemoryQuotaStore implements QuotaStore {
     if (!isDue && this.#young.size < this.#maxKeys / 2) return
     // A key that is still in debt is forgotten only if the store is full.
     this.#old = this.#young
-    this.#young = new Debts(nowMs)
+    this.#young = new QuotaDebts(nowMs)
   }
 }

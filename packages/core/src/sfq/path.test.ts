@@ -182,7 +182,7 @@ describe('names', () => {
   })
 
   it.each<[string, unknown]>([
-    ['flow must be a non-empty string, got 3; or a path of them', 3],
+    ['flow must be a non-empty string or a path of them, got 3', 3],
     ['flow must be a path of 1 to 4 names, got 0', []],
     ['flow must be a path of 1 to 4 names, got 5', ['a', 'b', 'c', 'd', 'e']],
     ['flow[1] must be a non-empty string, got ""', ['a', '']],

@@ -23,6 +23,13 @@ describe('LoadShedder', () => {
     }
   })
 
+  it('hears the rejection of a chance that is async by mistake: it would end the process', async () => {
+    const rejecting: object = { random: () => Promise.reject(new Error('no chance')) }
+    const shedder = new LoadShedder({ signal: () => 0.6, from: 0.5, to: 0.9, clock: manualClock(), ...rejecting })
+    for (let i = 0; i < 10; i++) expect(shedder.tryAdmit().admitted).toBe(true)
+    await new Promise((resolve) => setImmediate(resolve))
+  })
+
   it('refuses the share that the curve says', () => {
     const shedder = new LoadShedder({
       signal: () => 0.6,

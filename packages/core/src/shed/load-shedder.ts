@@ -5,6 +5,7 @@ import type { Hold, Passage, Stage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireNumber, requireOptions } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
+import { heard } from '../rejection.js'
 import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './options.js'
 import { Probe, type SignalSnapshot } from './probe.js'
 
@@ -163,7 +164,7 @@ export class LoadShedder implements Stage {
       this.#exempted++
     } else {
       // random() < 1, so a probability of 1 always refuses.
-      if (this.#probability > 0 && this.#random() < this.#probability) {
+      if (this.#probability > 0 && heard(this.#random()) < this.#probability) {
         if (nowMs - this.#admittedAtMs < this.#trickleMs) {
           this.#totals.refused++
           return false

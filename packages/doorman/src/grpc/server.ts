@@ -51,7 +51,7 @@ const FRAME_BYTES = 5
 const OK = { ':status': 200, 'content-type': 'application/grpc' }
 
 /** Answers the bytes of a request with those of a response. */
-type Answer = (from: Credentials, message: Buffer) => Eventually<Buffer>
+type UnaryHandler = (from: Credentials, message: Buffer) => Eventually<Buffer>
 
 /**
  * Serves gRPC over HTTP/2: each call is a stream of its own with one uncompressed message each way. Rejects if the port
@@ -102,8 +102,8 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
   })
   // A broken connection is its client's error.
   server.on('sessionError', () => {})
-  const coming = new Patience<ServerHttp2Stream>((stream) => stream.close(constants.NGHTTP2_CANCEL))
-  const silent = new Patience<ServerHttp2Session>((session) => session.destroy())
+  const coming = new Deadlines<ServerHttp2Stream>((stream) => stream.close(constants.NGHTTP2_CANCEL))
+  const silent = new Deadlines<ServerHttp2Session>((session) => session.destroy())
   server.on('stream', (stream, headers) => {
     if (stream.session !== undefined) silent.delete(stream.session as ServerHttp2Session)
     serveStream(stream, headers, answers, coming, settings)
@@ -136,7 +136,7 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
 }
 
 /** Abandons items that are not deleted in time, with one timer for all: one timer each would cost much more. */
-class Patience<Thing> {
+class Deadlines<Thing> {
   #young = new Set<Thing>()
   #old = new Set<Thing>()
   readonly #timer = setInterval(() => this.#sweep(), PATIENCE_MS).unref()
@@ -169,8 +169,8 @@ class Patience<Thing> {
 function serveStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  answers: ReadonlyMap<string, Answer>,
-  coming: Patience<ServerHttp2Stream>,
+  answers: ReadonlyMap<string, UnaryHandler>,
+  coming: Deadlines<ServerHttp2Stream>,
   { maxRequestBytes }: GrpcSettings,
 ): void {
   stream.on('error', () => {})
@@ -217,7 +217,7 @@ function serveStream(
 function unary<Request, Response>(
   { path, requestDeserialize, responseSerialize }: MethodDefinition<Request | CapacityError, Response>,
   answerTo: (from: Credentials) => (request: Request) => Eventually<Response>,
-): [string, Answer] {
+): [string, UnaryHandler] {
   return [
     path,
     (from, message) => {

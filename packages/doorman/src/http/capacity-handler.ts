@@ -73,13 +73,13 @@ export function sendError(response: ServerResponse, error: unknown): void {
   send(response, CAPACITY_ERROR_STATUS[code], { code, message })
 }
 
-type Answer = (request: IncomingMessage) => Promise<unknown>
+type JsonHandler = (request: IncomingMessage) => Promise<unknown>
 
 function route<Request, Response extends { mastership?: Mastership }>(
   { service, masterUrl, maxRequestBytes }: CapacityHandlerSettings,
   method: MethodJson<Request, Response>,
   answer: (service: CapacityService, request: Request) => Eventually<Response>,
-): [string, Answer] {
+): [string, JsonHandler] {
   return [
     method.path,
     async (incoming) => {

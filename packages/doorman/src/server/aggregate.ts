@@ -7,7 +7,7 @@ const ALIKE = 1.25
 const MOST = 32
 
 /** Clients of one priority, whose lowest wants per mass are `least`. */
-interface Group extends Required<PriorityBandAggregate> {
+interface WantsGroup extends Required<PriorityBandAggregate> {
   least: number
 }
 
@@ -32,10 +32,10 @@ export function aggregate(ledger: ChildLedger, reserve: number, weighted: boolea
   return sums
 }
 
-function groupsOf(ledger: ChildLedger, weighted: boolean): Group[] {
-  const groups: Group[] = []
+function groupsOf(ledger: ChildLedger, weighted: boolean): WantsGroup[] {
+  const groups: WantsGroup[] = []
   for (const { blocks, priority } of ledger.bands.all) {
-    let group: Group | undefined
+    let group: WantsGroup | undefined
     blocks.forEach(
       (entry, wants, mass) => {
         const ratio = wants / mass
@@ -53,8 +53,8 @@ function groupsOf(ledger: ChildLedger, weighted: boolean): Group[] {
 }
 
 /** Merges neighbours of one priority whose ratios differ by at most `factor`. */
-function coarser(groups: readonly Group[], factor: number): Group[] {
-  const fewer: Group[] = []
+function coarser(groups: readonly WantsGroup[], factor: number): WantsGroup[] {
+  const fewer: WantsGroup[] = []
   for (const group of groups) {
     const last = fewer.at(-1)
     const isAlike = factor === Number.POSITIVE_INFINITY || (last !== undefined && group.least <= last.least * factor)
@@ -64,7 +64,7 @@ function coarser(groups: readonly Group[], factor: number): Group[] {
   return fewer
 }
 
-function add(group: Group, numClients: number, wants: number, weight: number): void {
+function add(group: WantsGroup, numClients: number, wants: number, weight: number): void {
   group.numClients = countable(group.numClients + numClients)
   group.wants += wants
   group.weight += weight

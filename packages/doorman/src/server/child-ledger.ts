@@ -1,7 +1,7 @@
 import type { Lease, PriorityBandAggregate } from '@fairlead/core/doorman'
 import { ExpiryWheel, type Waking } from './expiry-wheel.js'
 import { type PriorityBand, PriorityBands } from './priority-bands.js'
-import type { Census, Corrections, ResourceWorld, Turn } from './resource-world.js'
+import type { CallWork, Census, Corrections, ResourceWorld } from './resource-world.js'
 import type { Rules } from './rules.js'
 import { countable, exponentOf, roundUp } from './shares.js'
 
@@ -116,7 +116,7 @@ export class ChildLedger {
   #rules: Rules
   readonly #bands: PriorityBands
   readonly #census: Census
-  readonly #turn: Turn
+  readonly #turn: CallWork
   readonly #clients = new Map<string, Child>()
   /** Clients whose id was first used by another client, by id and instance. */
   readonly #rivals = new Map<string, Child>()

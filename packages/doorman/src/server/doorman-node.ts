@@ -19,7 +19,7 @@ import {
 } from './limits.js'
 import type { MasterState } from './master-state.js'
 import { type ResourceRepository, Templates } from './repository.js'
-import { Census, Corrections, type Turn } from './resource-world.js'
+import { type CallWork, Census, Corrections } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
 import {
   type ChildSnapshot,
@@ -80,7 +80,7 @@ export class DoormanNode {
   readonly #minimumSeconds: number
   readonly #limits: DoormanServerLimits
   readonly #notice: (notice: DoormanServerNotice) => void
-  readonly #turn: Turn = { wakes: MOST_WAKES }
+  readonly #turn: CallWork = { wakes: MOST_WAKES }
   #census = new Census()
   readonly #corrections = new Corrections()
   readonly #resources = new Map<string, ServerResource>()

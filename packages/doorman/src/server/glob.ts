@@ -7,7 +7,7 @@ export type Matches = (name: string) => boolean
 
 /** Any run of characters; otherwise one character, or a test for one. */
 const RUN = null
-type Part = typeof RUN | string | ((character: string) => boolean)
+type GlobPart = typeof RUN | string | ((character: string) => boolean)
 
 const notSlash = (character: string): boolean => character !== '/'
 
@@ -19,7 +19,7 @@ const notSlash = (character: string): boolean => character !== '/'
  * more than the name's length if it fails early. Throws a `TypeError` if a class or an escape is incomplete.
  */
 export function compileGlob(glob: string): Matches {
-  const parts: Part[] = []
+  const parts: GlobPart[] = []
   const rest = [...glob]
   for (let at = 0; at < rest.length; ) {
     const character = rest[at++]!
@@ -39,7 +39,7 @@ function literalPrefix(glob: readonly string[]): string {
   return glob.slice(0, end < 0 ? glob.length : end).join('')
 }
 
-function matches(parts: readonly Part[], name: readonly string[]): boolean {
+function matches(parts: readonly GlobPart[], name: readonly string[]): boolean {
   let part = 0
   let at = 0
   /** The last star, and the position in the name after the run it matches; only this one has to be retried. */
@@ -63,7 +63,7 @@ function matches(parts: readonly Part[], name: readonly string[]): boolean {
 }
 
 /** Parses a class whose `[` was before `at`, and returns its end. */
-function readClass(glob: string, rest: readonly string[], at: number, parts: Part[]): number {
+function readClass(glob: string, rest: readonly string[], at: number, parts: GlobPart[]): number {
   const negated = rest[at] === '^'
   if (negated) at++
   const ranges: (readonly [string, string])[] = []

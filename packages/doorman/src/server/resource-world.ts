@@ -5,12 +5,12 @@ export interface ResourceWorld {
   /** Minimum interval for children that ask again. */
   readonly minimumSeconds: number
   readonly census: Census
-  readonly turn: Turn
+  readonly turn: CallWork
   readonly corrections: Corrections
 }
 
 /** The work left to one call, over all resources of a node: more would keep other calls waiting. */
-export interface Turn {
+export interface CallWork {
   /** Due children that it may still process. */
   wakes: number
 }

@@ -1,9 +1,11 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import type { ClockBelief } from '../clock/state.js'
 import { FairTracker } from '../tracker.js'
 import { ClockArbiter } from './arbiter.js'
-import { packReport, unpackLease } from './wire.js'
+import type { ClockLease, PeriodSums } from './report.js'
+import { SharedFairClock } from './shared-fair-clock.js'
+import { packLease, packReport, unpackLease } from './wire.js'
 
 const BELIEF: ClockBelief = {
   time: 7,
@@ -88,5 +90,123 @@ describe('a lease', () => {
     isReached = false
     expect(ask(1.4)).not.toBeNull()
     expect(ask(0.2)).toBeNull()
+  })
+})
+
+describe('a clock that has run far', () => {
+  it('tells its position as exactly as before: a request is a small difference', () => {
+    const time = 123_456_789_012_345.67
+    const told = { arbiter: 'x', periodMs: 100, period: 1, members: 1, part: 1, heard: 1, flows: [] }
+    const lease = { ...told, belief: { ...BELIEF, time }, sentAtMs: 0, heardAtMs: 0, atMs: 0 }
+    expect(unpackLease(packLease(lease))?.belief.time).toBeCloseTo(time, 1)
+  })
+})
+
+describe('a report that is missing', () => {
+  const PERIOD_MS = 100
+  const FIRST = 1_000
+  /** One request is admitted in the period's first slot, and served. */
+  const sumsOf = (period: number): PeriodSums => {
+    const slot = 5 * period
+    const ended = [{ letIn: slot, success: [1, 1], failure: [0, 0], ignored: [0, 0], expected: 0 }] as const
+    const counts = { refused: [0, 0], known: 1, ahead: 0, strained: 0, settled: 0 } as const
+    return { period, slots: [{ slot, letIn: [1, 1], ...counts, ended: ended as never } as never], flows: [] }
+  }
+
+  /** An arbiter of the processes a, b, c and d, which report 2, 3, 4 and 5 ms after the end of each period. */
+  const rig = (hasTimer = true) => {
+    const clock = manualClock()
+    clock.advance(FIRST * PERIOD_MS)
+    let timers: { atMs: number; ring: () => void }[] = []
+    const leases: (ClockLease & { to: string; cameMs: number })[] = []
+    const tell = (told: ReadonlyMap<string, string>): void => {
+      for (const [to, lease] of told) leases.push({ ...unpackLease(lease)!, to, cameMs: clock() })
+    }
+    const after = (ms: number, ring: () => void) => {
+      timers.push({ atMs: clock() + ms, ring })
+      return () => {}
+    }
+    const arbiter = new ClockArbiter(PERIOD_MS, hasTimer ? { now: clock, after, tell } : undefined)
+    const waitUntil = (atMs: number): void => {
+      for (;;) {
+        const next = timers.toSorted((x, y) => x.atMs - y.atMs)[0]
+        if (next === undefined || next.atMs > atMs) break
+        timers = timers.filter((each) => each !== next)
+        clock.advance(next.atMs - clock())
+        next.ring()
+      }
+      clock.advance(atMs - clock())
+    }
+    const unheard = new Map([...'abcd'].map((member) => [member, [] as PeriodSums[]]))
+    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false }
+    for (const member of unheard.keys())
+      tell(arbiter.hear(packReport({ member, sentAtMs: 0, greeting, periods: [] }), clock()))
+    const send = (member: string, periods: PeriodSums[]): void =>
+      tell(arbiter.hear(packReport({ member, sentAtMs: 0, periods }), clock()))
+    /** All report this period, except those whose report is lost: their next one has its sums, too. */
+    const report = (period: number, lost = ''): void => {
+      for (const [i, [member, sums]] of [...unheard].entries()) {
+        sums.push(sumsOf(period))
+        if (lost.includes(member)) continue
+        waitUntil((period + 1) * PERIOD_MS + 2 + i)
+        send(member, sums.splice(0))
+      }
+    }
+    return { leases, report, waitUntil, unheard, send }
+  }
+  const LAST = FIRST + 19
+
+  const settled = (hasTimer = true) => {
+    const all = rig(hasTimer)
+    for (let period = FIRST; period <= LAST; period++) all.report(period)
+    return all
+  }
+
+  it('is waited for as long as reports usually need, and no longer', () => {
+    const { leases, report, waitUntil } = settled()
+    // When the last has reported.
+    expect(leases.findLast(({ period }) => period === LAST)?.cameMs).toBe((LAST + 1) * PERIOD_MS + 5)
+    report(LAST + 1, 'b')
+    waitUntil((LAST + 2.5) * PERIOD_MS)
+    const missed = leases.filter(({ period }) => period === LAST + 1)
+    expect(new Set(missed.map(({ to }) => to))).toEqual(new Set('abcd'))
+    for (const { cameMs } of missed) {
+      expect(cameMs).toBeGreaterThan((LAST + 2) * PERIOD_MS + 5)
+      expect(cameMs).toBeLessThan((LAST + 2) * PERIOD_MS + 15)
+    }
+  })
+
+  it('is waited for until the next report of any process if the arbiter has no timer', () => {
+    const { leases, report } = settled(false)
+    report(LAST + 1, 'b')
+    report(LAST + 2)
+    expect(leases.find(({ period }) => period === LAST + 1)?.cameMs).toBe((LAST + 3) * PERIOD_MS + 2)
+  })
+
+  it('changes nothing in the end: what it told counts with the next one', () => {
+    const [complete, incomplete] = [settled(), settled()]
+    for (let period = LAST + 1; period < LAST + 4; period++) {
+      complete.report(period)
+      incomplete.report(period, period === LAST + 1 ? 'b' : '')
+    }
+    const [known, lost] = [complete, incomplete].map(({ leases }) => leases.at(-1)!)
+    expect(lost!.period).toBe(known!.period)
+    expect(lost!.belief.left).toBeCloseTo(known!.belief.left, 5)
+    const partOf = ({ leases }: typeof complete, of: string) => leases.findLast(({ to }) => to === of)!.part
+    expect(partOf(incomplete, 'b')).toBeCloseTo(partOf(complete, 'b'), 2)
+  })
+
+  it('of a process that is always late does not hide its part when it falls silent', () => {
+    const doubt = vi.spyOn(SharedFairClock.prototype, 'doubt')
+    const { report, unheard, send } = rig()
+    unheard.delete('d')
+    for (let period = FIRST; period <= LAST; period++) {
+      report(period)
+      send('d', [sumsOf(period - 2)])
+    }
+    for (let period = LAST + 1; period <= LAST + 20; period++) report(period)
+    expect(doubt).toHaveBeenCalledTimes(1)
+    expect(doubt.mock.calls[0]![0]).toBeCloseTo(0.25, 1)
+    doubt.mockRestore()
   })
 })

@@ -1,3 +1,4 @@
+import type { After, Clock } from '../../clock.js'
 import { requireAbove } from '../../options.js'
 import { randomId, systemRandom } from '../../random.js'
 import type { FairClock } from '../clock/fair-clock.js'
@@ -15,6 +16,7 @@ import {
   type SlotSums,
 } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
+import { Transit } from './transit.js'
 import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
 import { packOwnLease, packSharedLease, unpackReport } from './wire.js'
 
@@ -26,7 +28,7 @@ const GATHERING_MS = 1000
 const MOST_PART = 4
 /** Time for which a process with other observations gets no lease. */
 const STRANGE_MS = 30_000
-/** Time after the end of a period for which its sums are awaited: one more report with them may arrive. */
+/** Longest wait for missing reports of a period: by then the next one has arrived, with the same sums. */
 const PATIENCE_PERIODS = 1.25
 /**
  * Slots, rows and flows that are read for one period, of all processes; and of each in any case: more than any needs.
@@ -59,6 +61,14 @@ interface Member {
   readonly claims: Claims
 }
 
+/** An arbiter's own timer. */
+export interface ArbiterTimer {
+  readonly now: Clock
+  readonly after: After
+  /** Sends leases, by the names of their processes. */
+  readonly tell: (leases: ReadonlyMap<string, string>) => void
+}
+
 interface Told {
   readonly member: string
   readonly sums: PeriodSums
@@ -76,7 +86,7 @@ interface SharedFlow {
 /**
  * Keeps the one clock of several processes: it receives the sums of their requests, in order of time and as if all had
  * arrived at one process, and tells each the state of the clock. So capacity is measured once, where all outcomes meet.
- * It sees no single request, and has no timer: all happens when reports arrive.
+ * It sees no single request. All happens when reports arrive, or when its timer ends the wait for one.
  *
  * The clock decides like that of a single process. Others are told of a flow by its name: the recently most charged
  * first, so that in time all of them are.
@@ -101,13 +111,20 @@ export class ClockArbiter {
   #period = 0
   #late: Told[] = []
   #greetings: ClockGreeting[] = []
+  readonly #transit = new Transit()
+  readonly #timer: ArbiterTimer | undefined
+  #isRinging = false
   #letIn = 0
   #told: readonly FlowTag[] = []
 
-  /** `periodMs`: report interval of processes. The resource should have a store for longer than that. @default 100 */
-  constructor(periodMs = 100) {
+  /**
+   * `periodMs`: report interval of processes. The resource should have a store for longer than that. `timer`: with one,
+   * a lost report delays no lease for longer than reports usually need; otherwise, until the next report.
+   */
+  constructor(periodMs = 100, timer?: ArbiterTimer) {
     requireAbove('periodMs', periodMs, 0)
     this.#periodMs = periodMs
+    this.#timer = timer
     this.#replay = new Replay(this.#slotMs / 1000)
   }
 
@@ -130,10 +147,12 @@ export class ClockArbiter {
     member.heardAtMs = nowMs
     member.arrivedAtMs = nowMs - Math.max(0, waitedMs)
     member.sentAtMs = report.sentAtMs
+    if (periods.length > 0) member.part = this.#partOf(member)
     const current = Math.floor(nowMs / this.#periodMs)
     for (const sums of periods) {
       if (sums.period <= member.heard || sums.period > current + 1 || sums.period < current - MOST_BEHIND) continue
       member.heard = sums.period
+      if (sums.period === current - 1) this.#transit.add(nowMs - current * this.#periodMs)
       const told = { member: id, sums: member.claims.possible(sums) }
       if (sums.period <= this.#period) this.#late.push(told)
       else {
@@ -142,8 +161,9 @@ export class ClockArbiter {
         this.#waiting.set(sums.period, waiting)
       }
     }
-    if (this.#goOn(nowMs)) return this.#leases([...this.#members.keys()], nowMs)
-    return this.#leases(greeting === undefined ? [] : [id], nowMs)
+    const hasNews = this.#goOn(nowMs)
+    this.#ring(nowMs)
+    return this.#leases(hasNews ? [...this.#members.keys()] : greeting === undefined ? [] : [id], nowMs)
   }
 
   #leases(members: readonly string[], nowMs: number): ReadonlyMap<string, string> {
@@ -161,7 +181,7 @@ export class ClockArbiter {
       const member = this.#members.get(name)
       if (member === undefined) continue
       const own = packOwnLease({
-        part: this.#letIn > 0 ? Math.min(1, member.letIn / this.#letIn) : 1 / this.#members.size,
+        part: this.#partOf(member),
         heard: member.heard,
         sentAtMs: member.sentAtMs,
         heardAtMs: member.arrivedAtMs,
@@ -242,7 +262,7 @@ export class ClockArbiter {
     const from = this.#period
     while (clock !== undefined && this.#period < ended) {
       const next = this.#period + 1
-      if (nowMs < (next + 1 + PATIENCE_PERIODS) * this.#periodMs && this.#isAwaited(next)) break
+      if (nowMs < this.#awaitedUntil(next)) break
       this.#period = next
       this.#play(clock, next)
     }
@@ -254,10 +274,30 @@ export class ClockArbiter {
     return true
   }
 
-  /** True while a process that reported the periods before has yet to report this one. */
-  #isAwaited(period: number): boolean {
-    for (const { heard } of this.#members.values()) if (heard < period && heard >= period - 2) return true
-    return false
+  /** The end of the wait for missing reports of a period; in the past if none is missing. */
+  #awaitedUntil(period: number): number {
+    for (const { heard } of this.#members.values())
+      if (heard < period && heard >= period - 2)
+        return (period + 1) * this.#periodMs + Math.min(this.#transit.most, PATIENCE_PERIODS * this.#periodMs)
+    return Number.NEGATIVE_INFINITY
+  }
+
+  /** Without a report, the timer ends the wait. */
+  #ring(nowMs: number): void {
+    const timer = this.#timer
+    const awaited = this.#awaitedUntil(this.#period + 1)
+    if (timer === undefined || this.#isRinging || awaited <= nowMs) return
+    this.#isRinging = true
+    timer.after(awaited - nowMs, () => {
+      this.#isRinging = false
+      const laterMs = timer.now()
+      if (this.#goOn(laterMs)) timer.tell(this.#leases([...this.#members.keys()], laterMs))
+      this.#ring(laterMs)
+    })
+  }
+
+  #partOf({ letIn }: Member): number {
+    return this.#letIn > 0 ? Math.min(1, letIn / this.#letIn) : 1 / this.#members.size
   }
 
   #play(clock: SharedFairClock, period: number): void {
@@ -277,8 +317,6 @@ export class ClockArbiter {
       member.letIn *= kept
       this.#letIn += member.letIn
     }
-    for (const member of this.#members.values())
-      if (member.heard >= period && this.#letIn > 0) member.part = member.letIn / this.#letIn
     this.#charge(clock, all)
   }
 

@@ -8,6 +8,8 @@ export interface ClockAnswer {
   readonly waitedMs?: number
 }
 
+/** A call costs hundreds of bytes, whatever it says: twice as long as between processes of one machine. */
+const PERIOD_MS = 200
 /**
  * A report is answered after this time at the latest: a lease arrives when all have reported, some milliseconds later.
  */
@@ -58,7 +60,7 @@ export class ClockDesk {
   report(name: string, member: string, report: string): Promise<ClockAnswer> {
     const nowMs = this.#now()
     if (name.length > LONGEST_NAME) return Promise.resolve({})
-    const clock = this.#clocks.get(name) ?? { arbiter: new ClockArbiter(), heardAtMs: nowMs, seats: new Map() }
+    const clock = this.#clocks.get(name) ?? this.#begin(nowMs)
     const leases = clock.arbiter.hear(report, nowMs)
     // Only valid reports create a clock, and keep it: an invalid text leads to no lease.
     if (leases.size > 0) this.#keep(name, clock, nowMs)
@@ -82,6 +84,18 @@ export class ClockDesk {
   clear(): void {
     for (const { seats } of this.#clocks.values()) for (const seat of seats.values()) seat.answer?.({})
     this.#clocks.clear()
+  }
+
+  #begin(nowMs: number): Kept {
+    const seats = new Map<string, Seat>()
+    const tell = (leases: ReadonlyMap<string, string>): void => {
+      for (const [member, lease] of leases) this.#hand(seats.get(member), lease, this.#now())
+    }
+    return {
+      arbiter: new ClockArbiter(PERIOD_MS, { now: this.#now, after: this.#after, tell }),
+      heardAtMs: nowMs,
+      seats,
+    }
   }
 
   #keep(name: string, clock: Kept, nowMs: number): void {

@@ -1,4 +1,4 @@
-import { systemAfter } from '../../clock.js'
+import { systemAfter, systemClock } from '../../clock.js'
 import { ClockArbiter } from './arbiter.js'
 import type { ClockLink } from './report.js'
 
@@ -87,12 +87,19 @@ function hearReport({ name, member, report }: Message, tell: Channel): void {
   let arbiter = arbiters.get(name)
   if (arbiter === undefined) {
     if (arbiters.size >= MOST_NAMES) return
-    arbiter = new ClockArbiter()
+    arbiter = new ClockArbiter(undefined, {
+      now: systemClock,
+      after: systemAfter,
+      tell: (leases) => send(name, leases),
+    })
     arbiters.set(name, arbiter)
   }
   ways.set(member, tell)
-  const nowMs = performance.now()
-  for (const [id, lease] of arbiter.hear(report, nowMs)) ways.get(id)?.({ tag: TAG, name, member: id, lease })
+  send(name, arbiter.hear(report, systemClock()))
+}
+
+function send(name: string, leases: ReadonlyMap<string, string>): void {
+  for (const [member, lease] of leases) ways.get(member)?.({ tag: TAG, name, member, lease })
 }
 
 const ways = new Map<string, Channel>()

@@ -41,7 +41,7 @@ export function packReport({ member, sentAtMs, greeting, periods }: ClockReport)
       slots.map((slot, at) => packSlot(slot, period * SLOTS + at)),
       // Usually a flow's demand equals its charge.
       flows.map(([flow, lead, charge, asked]) => {
-        const numbers = [lead, charge, asked].map(short)
+        const numbers = [rough(lead), short(charge), short(asked)]
         return [flow, ...(numbers[1] === numbers[2] ? numbers.slice(0, 2) : numbers)]
       }),
     ]),
@@ -112,7 +112,8 @@ function packBelief(belief: ClockBelief): number[] {
   const { fill, floor, reserve, most } = belief
   const flags = (open ? 1 : 0) + (looking ? 2 : 0)
   const rest = [usual, deliverable, left, owed, fill, floor, reserve, most]
-  return [Number(time.toPrecision(12)), short(rate), short(meanCost), flags, ...rest.map(short)]
+  // The time is exact: however far the clock has run, a request's cost is a difference.
+  return [time, short(rate), short(meanCost), flags, ...rest.map(short)]
 }
 
 function unpackBelief(value: unknown): ClockBelief {
@@ -222,6 +223,11 @@ function amount(value: unknown): Amount {
 
 function short(value: number): number {
   return Number(value.toPrecision(4))
+}
+
+/** A lead over the clock, which moves on until it is read. */
+function rough(value: number): number {
+  return Number(value.toPrecision(3))
 }
 
 function ms(value: number): number {

@@ -5,7 +5,7 @@ import type { NodeAdmission } from '../../http/node-admission.js'
 import type { HttpOptions } from '../../http/options.js'
 
 /** An admission; it can watch responses, and leave bodies unread, if Node's requests may arrive. */
-export type Admission<Target extends readonly unknown[]> = HttpAdmission<Target> &
+export type FetchAdmission<Target extends readonly unknown[]> = HttpAdmission<Target> &
   Partial<Pick<NodeAdmission<Target>, 'watch' | 'refuseBody'>>
 
 /** The parts that differ between runtimes and must be known before the first request. */
@@ -14,7 +14,7 @@ export interface Runtime {
   admission<Target extends readonly unknown[]>(
     framework: Framework<Target>,
     options: HttpOptions<Target>,
-  ): Admission<Target>
+  ): FetchAdmission<Target>
   /** The default load shedding. */
   shed(queued: boolean): Mechanism<'shed'> | false
   /**
