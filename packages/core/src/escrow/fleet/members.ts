@@ -254,10 +254,7 @@ export class Tenants {
     const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
     const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
     const entry = levelBelow(active, aheadOf, level, carried)
-    const all = wanting.reduce(
-      (all, one) => Math.min(all, Math.max(aheadOf(one), entry - one.ask / one.weight)),
-      entry,
-    )
+    const all = wanting.reduce((all, one) => Math.min(all, Math.max(aheadOf(one), entry - one.ask / one.weight)), entry)
     Object.assign(this.#standings, { least: least + all, most: most - all, entry: entry - all })
   }
 
