@@ -10,7 +10,7 @@ import { LEASE_SUMS } from './lease-sums.js'
  * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, time and epoch of
  *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
  *   members, the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
- *   least share and the most ahead, the first one's, and the guarantee then
+ *   least share and the most ahead, and what a newcomer begins with
  * - `active`, `line`, `lineBefore`, `wanting`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
@@ -64,15 +64,15 @@ if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs en
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
 local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
-local carried, leastShare, mostAhead, firstAhead, guarantee = 0, 0, 0, 0, 0
+local carried, leastShare, mostAhead, entry = 0, 0, 0, 0
 local members, number = {}, nil
 local active, line, lineBefore, wanting = {}, {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
     informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-    firstAhead, guarantee = unpack(numbers(headLine))
+    entry = unpack(numbers(headLine))
   -- A former version saved fewer numbers.
-  firstAhead, guarantee = firstAhead or 0, guarantee or 0
+  entry = entry or 0
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
@@ -89,16 +89,28 @@ end
 local now = floor(nowMs / windowMs)
 if now ~= win then
   local kept, carriedBefore = {}, carried
-  carried, leastShare, mostAhead, firstAhead, guarantee = 0, 0, 0, 0, 0
+  carried, leastShare, mostAhead, entry = 0, 0, 0, 0
   if headLine and now == win + 1 then
     local wanted = strataOf(redis.call('HGET', key, 'wanting'))
     if wanted[1] then
       local all = strataOf(redis.call('HGET', key, 'active'))
-      local first = all[#all]
       leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
       for i = 1, #wanted do mostAhead = max(mostAhead, wanted[i][5] / wanted[i][3]) end
-      firstAhead = max(0, min(mostAhead, first[4] / first[3] - leastShare))
-      guarantee = level * (limit / (limit + carriedBefore))
+      local function aheadOf(one) return max(0, min(mostAhead, one[4] / one[3] - leastShare)) end
+      local weights, used = 0, 0
+      for i = 1, #all do weights, used = weights + all[i][3], used + all[i][4] end
+      local budget, weight, above = max(level * weights, used) - carriedBefore, 0, 0
+      for i = #all, 1, -1 do
+        local ahead = aheadOf(all[i])
+        if above - weight * ahead >= budget then break end
+        weight, above = weight + all[i][3], above + all[i][3] * ahead
+      end
+      if weight > 0 then entry = max(0, (above - budget) / weight) end
+      local common = entry
+      for i = 1, #wanted do
+        common = min(common, max(aheadOf(wanted[i]), entry - wanted[i][5] / wanted[i][3]))
+      end
+      leastShare, mostAhead, entry = leastShare + common, mostAhead - common, entry - common
     end
     local names = {}
     local fields = redis.call('HKEYS', key)
@@ -172,8 +184,8 @@ local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
 -- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
 local tenants, carriedFrom = {}, {}
--- Nobody comes before another by more than a guarantee, or what it waits for itself; additional weight is a newcomer.
-local function leastAhead(ask) return max(0, firstAhead - max(guarantee, ask)) end
+-- All are ahead of another by a window's budget at most, and what it waits for; additional weight is a newcomer.
+local function leastAhead(ask) return max(0, entry - ask) end
 local function reweighed(amount, before, weight)
   if weight > before then return amount + (weight - before) * leastAhead(0) end
   return amount * (weight / before)
@@ -416,7 +428,7 @@ for i in pairs(changed) do
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
   informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-  firstAhead, guarantee}))
+  entry}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))

@@ -1,6 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { steady } from '../clock.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
@@ -25,8 +26,8 @@ class Pair {
   readonly decisions: EscrowDecision[] = []
   /** By the end of the window. */
   readonly given: Map<number, number> = new Map()
-  /** The clock without its jumps back. */
-  nowMs = 12_345_678
+  /** The clock without its steps back. */
+  readonly #steady = steady(this.clock)
 
   constructor({ limit, windowMs, reserve, maxTenants, weights }: Trace, grouping: Grouping) {
     this.weights = new Map(weights.map((weight, i) => [`t${i}`, weight]))
@@ -44,9 +45,13 @@ class Pair {
     this.plain.begin(Math.floor(this.nowMs / windowMs) * windowMs)
   }
 
+  get nowMs(): number {
+    return this.#steady()
+  }
+
   wait(afterMs: number): void {
     this.clock.advance(afterMs)
-    this.nowMs += Math.max(0, afterMs)
+    this.#steady()
   }
 
   check(tenant: string, cost: number): EscrowDecision {

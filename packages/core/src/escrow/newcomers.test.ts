@@ -8,6 +8,8 @@ import { hierarchy } from './hierarchy.js'
 const WINDOW_MS = 1_000
 const LIMIT = 1_000
 const POLLS = 40
+/** The least part of the limit that is used in a window, by random tenants of which one always asks. */
+const USED = 0.6
 
 interface Asker {
   name: string
@@ -41,15 +43,15 @@ class World {
   }
 
   /** Use by name, in the next window, of those that ask in it. */
-  window(askers: readonly Asker[]): Record<string, number> {
+  window(askers: readonly Asker[], polls: number = POLLS): Record<string, number> {
     const used: Record<string, number> = Object.fromEntries(askers.map(({ name }) => [name, 0]))
     const ask = ({ name, cost }: Asker): boolean => {
       const { allowed } = this.escrow.check(name, cost)
       if (allowed) used[name]! += cost
       return allowed
     }
-    for (let poll = 0; poll < POLLS; poll++) {
-      this.clock.advance(this.#windows * WINDOW_MS + (poll * WINDOW_MS) / POLLS - this.clock())
+    for (let poll = 0; poll < polls; poll++) {
+      this.clock.advance(this.#windows * WINDOW_MS + (poll * WINDOW_MS) / polls - this.clock())
       if (this.#isGroup) while (this.escrow.check('other', 25).allowed);
       let asking = askers.filter(({ once }) => once !== true || poll === 0)
       while (asking.length > 0) asking = asking.filter((asker) => ask(asker) && asker.once !== true)
@@ -130,7 +132,7 @@ describe('over random worlds', () => {
     cost: fc.integer({ min: 100, max: 0.6 * LIMIT }),
   })
 
-  it('nobody that goes on asking loses more than a guarantee to a newcomer', () => {
+  it('those that go on asking lose no more than a window to a newcomer, together', () => {
     fc.assert(
       fc.property(
         fc.array(tenant, { minLength: 1, maxLength: 5 }),
@@ -149,26 +151,77 @@ describe('over random worlds', () => {
           const [entrant] = askers([newcomer], 'new') as [Asker]
           const before = wasThere ? [{ name: entrant.name, cost: 1, once: true }] : []
           for (let window = 0; window < windows; window++) world.window([...old, ...before])
-          const weights = [...tenants, ...waiters].reduce((sum, { weight }) => sum + weight, 0)
-          const guarantee = LIMIT / (weights + (wasThere ? newcomer.weight : 0))
           const total: Record<string, number> = {}
           for (let window = 0; window < 4; window++) {
             for (const [name, used] of Object.entries(world.window([...old, entrant])))
               total[name] = (total[name] ?? 0) + used
+            // The waiting tenants that were served, with their large costs, let the others differ, too.
+            const served = waiters.filter((_, i) => total[`waiter${i}`]! > 0)
+            const largest = Math.max(0, ...served.map((other) => other.cost / other.weight))
+            let lost = 0
+            let costs = 0
             for (const [at, { weight, cost }] of tenants.entries()) {
-              const lead = total[entrant.name]! / newcomer.weight - total[`old${at}`]! / weight
-              // The waiting tenants that were served, with their large costs, let the others differ, too.
-              const served = waiters.filter((_, i) => total[`waiter${i}`]! > 0)
-              const largest = Math.max(0, ...served.map((other) => other.cost / other.weight))
-              const costs = cost / weight + newcomer.cost / newcomer.weight + largest
-              expect(lead).toBeLessThanOrEqual(guarantee + 2 * costs)
+              lost += Math.max(0, (weight * total[entrant.name]!) / newcomer.weight - total[`old${at}`]!)
+              costs += cost + weight * (newcomer.cost / newcomer.weight + largest)
             }
+            expect(lost).toBeLessThanOrEqual(LIMIT + 2 * costs)
           }
         },
       ),
       propertyRuns(),
     )
   })
+
+  it('a call that is worth many guarantees leaves the limit to the others', () => {
+    // Silent tenants that weigh much keep the budget for most of the window, as they may.
+    const light = fc
+      .record({ power: fc.integer({ min: -6, max: 3 }), cost: fc.integer({ min: 1, max: 10 }), once: fc.boolean() })
+      .map(({ power, cost, once }) => ({ weight: 10 ** (once ? Math.min(-1, power) : power), cost, once }))
+    const dear = fc.record({
+      weight: fc.integer({ min: -6, max: 3 }).map((power) => 10 ** power),
+      cost: fc.integer({ min: 100, max: 0.6 * LIMIT }),
+    })
+    fc.assert(
+      fc.property(fc.array(light, { maxLength: 5 }), fc.array(dear, { maxLength: 2 }), (lights, dears) => {
+        const world = new World()
+        const askers = [...lights, ...dears].map((asker, at): Asker => {
+          world.weights.set(`t${at}`, asker.weight)
+          return { ...asker, name: `t${at}` }
+        })
+        const all = [...askers, ...eager('greedy')]
+        for (let window = 0; window < 10; window++) {
+          const used = Object.values(world.window(all)).reduce((sum, one) => sum + one, 0)
+          expect(used).toBeGreaterThanOrEqual(USED * LIMIT)
+        }
+      }),
+      propertyRuns(),
+    )
+  })
+})
+
+describe('where a call of a light tenant is worth many guarantees', () => {
+  it.each([
+    ['two tenants', { a: 1_000, s: 1_000, f: 1 }, { a: 10, s: 10, f: 10 }, ['s']],
+    ['two equal tenants', { a: 1, s: 1, f: 0.001 }, { a: 10, s: 10, f: 10 }, ['s']],
+    ['a dear one', { big: 1, a: 1, b: 1e-6 }, { big: 600, a: 10, b: 10 }, []],
+  ] as [string, Record<string, number>, Record<string, number>, string[]][])(
+    '%s use the limit',
+    (_, weights, costs, once) => {
+      const { weights: weightOf, clock, escrow } = new World()
+      for (const [name, weight] of Object.entries(weights)) weightOf.set(name, weight)
+      const names = Object.keys(costs)
+      const used = Array.from({ length: 30 }, () => 0)
+      for (let poll = 0; poll < 200 * used.length; poll++) {
+        for (let turn = 0; turn < names.length; turn++) {
+          const name = names[(turn + poll) % names.length]!
+          if (once.includes(name) && poll % 200 >= 2) continue
+          if (escrow.check(name, costs[name]!).allowed) used[Math.floor(poll / 200)]! += costs[name]!
+        }
+        clock.advance(WINDOW_MS / 200)
+      }
+      expect(Math.min(...used.slice(1))).toBeGreaterThanOrEqual(0.97 * LIMIT)
+    },
+  )
 })
 
 describe('two tenants that ask for nearly all of the limit in one call', () => {

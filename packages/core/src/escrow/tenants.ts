@@ -276,8 +276,10 @@ interface Standing {
  * one that got more per weight comes after the other until that has caught up: by a window's guarantee at most, or by
  * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does.
  *
- * It comes before the one that got most by a guarantee at most, or by the cost that it waits for itself; so does a member
- * that has not asked before. Otherwise it would get the many guarantees that wait for the large cost of another one.
+ * All that are ahead of a member are so by one window's budget of the group at most, together, and by the cost that it
+ * waits for itself; so does a member enter that has not asked before. Otherwise it would get the many guarantees that wait
+ * for the large cost of another one. The sum is of real amounts: one call of a tenant of tiny weight is many guarantees,
+ * but changes little for others.
  */
 export class Memory {
   readonly kept: Kept[] = []
@@ -346,9 +348,9 @@ export class Memory {
 
   /**
    * Lets the kept tenants, now `tenants` in the same order, carry their advantages. So that guarantees stay parts of
-   * those above, the amounts carried by the children of a group sum to the group's. So that none has to carry less than
-   * nothing, the root's children carry more, all the same per weight, a window's guarantee at most. Returns the sum
-   * that those carry.
+   * those above, the amounts carried by the children of a group sum to the group's. The root's
+   * children all carry more, or less, by the same amount per weight: as little as leaves none with less than nothing, but
+   * at most a window's guarantee more. Returns the sum that those carry.
    */
   carry(root: Group, tenants: readonly Tenant[], limit: number): number {
     const children = new Map<Group, Node[]>()
@@ -366,14 +368,9 @@ export class Memory {
     for (const [at, tenant] of tenants.entries()) stand(tenant, this.kept[at]!.standing)
     for (const [group, standing] of this.#groups) stand(group, standing)
     for (const [group, members] of children) {
-      const most = members.reduce((most, { ahead, weight }) => Math.max(most, ahead / weight), 0)
-      const guarantee = (limit * group.due) / group.activeWeight
-      group.entryAhead = Math.max(0, most - guarantee)
-      for (const member of members) {
-        const { weight } = member
-        const least = most - Math.max(guarantee, (asks.get(member) ?? 0) / weight)
-        member.ahead = Math.max(member.ahead, weight * least)
-      }
+      group.entryAhead = levelBelow(members, limit * group.due)
+      for (const member of members)
+        member.ahead = Math.max(member.ahead, member.weight * group.entryAhead - (asks.get(member) ?? 0))
     }
     const evenly = (group: Group): number =>
       children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
@@ -400,9 +397,20 @@ export class Memory {
     }
     if (tenants.length === 0) return 0
     const even = evenly(root)
-    give(root, Math.min(Math.max(even, needed(root)), even + limit / root.activeWeight))
+    give(root, Math.min(needed(root), even + limit / root.activeWeight))
     return children.get(root)!.reduce((sum, { carried }) => sum + carried, 0)
   }
+}
+
+/** The level per weight, not below 0, above which these members are ahead by `amount` together. */
+function levelBelow(members: readonly Node[], amount: number): number {
+  let [weight, above] = [0, 0]
+  for (const member of members.toSorted((a, b) => b.ahead / b.weight - a.ahead / a.weight)) {
+    if (above - (weight * member.ahead) / member.weight >= amount) break
+    weight += member.weight
+    above += member.ahead
+  }
+  return Math.max(0, (above - amount) / weight)
 }
 
 /** The relevant amount of a node, per weight. */

@@ -75,13 +75,12 @@ export interface Standings {
    */
   least: number
   most: number
-  /** Per weight: the largest such amount of a tenant, and the guarantee then. */
-  first: number
-  guarantee: number
+  /** The amount per weight that a newcomer begins with. */
+  entry: number
 }
 
 export function newStandings(): Standings {
-  const none = { carried: 0, least: 0, most: 0, first: 0, guarantee: 0 }
+  const none = { carried: 0, least: 0, most: 0, entry: 0 }
   return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], ...none }
 }
 
@@ -94,8 +93,8 @@ export function newStandings(): Standings {
  * All of them together are known as {@link Strata}: no step iterates over tenants that its call does not name.
  *
  * A tenant's grants also count in the next window: if others wanted more, and got less per weight, it comes after them
- * until they have caught up. It carries that amount as if it had used it. Nobody comes before another by more than a
- * guarantee, or by the cost that it waits for itself.
+ * until they have caught up. It carries that amount as if it had used it. All that are ahead of another one are so by one
+ * window's budget at most, together, and by the cost for which it waits. The part that all would carry, nobody does.
  *
  * O(members of the tenant) a report.
  */
@@ -244,25 +243,24 @@ export class Tenants {
   }
 
   /** A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last. */
-  begin(isNext: boolean, level: number, limit: number): void {
+  begin(isNext: boolean, level: number): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
     const { wanting, active, carried } = this.#standings
     Object.assign(this.#standings, newStandings())
     const [last] = wanting
     if (!isNext || last === undefined) return
-    const standings = this.#standings
-    standings.least = last.used / last.weight
-    standings.most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
-    const { used, weight } = active.at(-1)!
-    standings.first = Math.max(0, Math.min(standings.most, used / weight - standings.least))
-    standings.guarantee = level * (limit / (limit + carried))
+    const least = last.used / last.weight
+    const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
+    const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
+    const entry = levelBelow(active, aheadOf, level, carried)
+    const all = wanting.reduce((all, one) => Math.min(all, Math.max(aheadOf(one), entry - one.ask / one.weight)), entry)
+    Object.assign(this.#standings, { least: least + all, most: most - all, entry: entry - all })
   }
 
-  /** The amount, per weight, of one that comes before all others by a guarantee at most, or by the cost `ask`. */
+  /** The least amount, per weight, of one that waits for `ask`. */
   #least(ask: number): number {
-    const { first, guarantee } = this.#standings
-    return Math.max(0, first - Math.max(guarantee, ask))
+    return Math.max(0, this.#standings.entry - ask)
   }
 
   /** What is carried with another weight: additional weight begins as a newcomer does. */
@@ -294,6 +292,26 @@ export class Tenants {
     if (ask > 0 && slot === now) layer(line, one, sign)
     else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
   }
+}
+
+/** The level per weight, not below 0, above which strata are ahead by the last window's budget together. */
+function levelBelow(strata: Strata, aheadOf: (one: Stratum) => number, level: number, carried: number): number {
+  let [all, used] = [0, 0]
+  for (const one of strata) {
+    all += one.weight
+    used += one.used
+  }
+  // It was used up if claims had to sink.
+  const budget = Math.max(level * all, used) - carried
+  let [weight, above] = [0, 0]
+  for (let at = strata.length - 1; at >= 0; at--) {
+    const one = strata[at]!
+    const ahead = aheadOf(one)
+    if (above - weight * ahead >= budget) break
+    weight += one.weight
+    above += one.weight * ahead
+  }
+  return weight > 0 ? Math.max(0, (above - budget) / weight) : 0
 }
 
 function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {

@@ -181,15 +181,15 @@ export class Pool {
   }
 
   /** A small step back counts as no time passed; more than a window back starts a new window. */
-  #moveTo(nowMs: number, { windowMs, limit }: PoolTerms): void {
+  #moveTo(nowMs: number, { windowMs }: PoolTerms): void {
     const isBack = this.#head.nowMs - nowMs > windowMs
     this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
     const win = Math.floor(this.#head.nowMs / windowMs)
-    if (win !== this.#head.win) this.#begin(win, windowMs, limit)
+    if (win !== this.#head.win) this.#begin(win, windowMs)
     this.#tenants.moveTo(Math.floor(this.#head.nowMs / (windowMs * SLOT)))
   }
 
-  #begin(win: number, windowMs: number, limit: number): void {
+  #begin(win: number, windowMs: number): void {
     const startMs = win * windowMs
     const isNext = win === this.#head.win + 1
     // Its last call, if it is sent again, is a new one here; those before it are not.
@@ -214,7 +214,7 @@ export class Pool {
     // In an epoch that began with a loss, nothing was granted ahead.
     this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
     this.#head.ahead = 0
-    this.#tenants.begin(isNext, this.#head.level, limit)
+    this.#tenants.begin(isNext, this.#head.level)
     this.#head.level = Number.MAX_VALUE
     if (!isListening) Object.assign(this.#head, NOT_LOST)
   }

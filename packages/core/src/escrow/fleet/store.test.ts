@@ -53,7 +53,7 @@ describe('a pool that a former version has saved', () => {
   it('is continued, without the numbers that it did not know', () => {
     const first = { ...CALL, seq: 1, win: -1, holds: 0, spent: 0, need: 100 }
     const { record } = leaseOn(undefined, first, 12_500)
-    const { first: _first, guarantee: _guarantee, ...standings } = JSON.parse(record.pool).standings
+    const { entry: _entry, ...standings } = JSON.parse(record.pool).standings
     const former = { ...record, pool: JSON.stringify({ ...JSON.parse(record.pool), standings }) }
     const call = { ...first, member: 'n', tenants: [{ ...CALL.tenants[0]!, tenant: 'b', used: 0 }] }
     expect(leaseOn(former, call, 12_510).answer).toMatchObject({ grant: 100, used: [0] })
