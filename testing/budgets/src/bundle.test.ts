@@ -51,12 +51,12 @@ describe('an edge bundle', () => {
     [
       'a queue alone',
       `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-      22.7,
+      22.8,
     ],
     [
       'a budget alone',
       `import { escrow } from '@fairlead/core/escrow'; export default escrow({ limit: 1, windowMs: 1 })`,
-      13.5,
+      14,
     ],
     [
       'a lease alone',

@@ -16,6 +16,8 @@ export const LEAST_RETRY_MS = 1
 /** A level within this factor of the highest has not sunk. */
 const SAME = 1 - 1e-12
 
+const NOBODY: readonly Tenant[] = []
+
 /** One cost and its verdict. One object is reused: a check allocates nothing here. */
 export class Judgement implements Debtor {
   cost = 0
@@ -26,6 +28,12 @@ export class Judgement implements Debtor {
   remaining = 0
   /** Retry delay: 0 if allowed, Infinity if never. */
   retryMs = 0
+  /** An active tenant is refused a cost above the part of the limit that its weight is worth. */
+  exceeds = false
+  /** If it is refused: the amount that is missing. */
+  lack = 0
+  /** If it is allowed: the tenants without whose claims it would not be. */
+  lenders: readonly Tenant[] = NOBODY
   /** For a tenant that is not active: the highest node that becomes active with it. */
   branch: Group | Tenant | undefined
   /** The level of the group above that branch, as a part of the highest. */
@@ -67,6 +75,8 @@ export class Judgement implements Debtor {
   decide(tenant: Tenant, cost: number, budget: Budget, isAlone: boolean): void {
     this.#tenant = tenant
     this.cost = cost
+    this.lenders = NOBODY
+    this.exceeds = false
     this.#tau = undefined
     if (tenant.active) this.#find(tenant)
     else this.#introduce(tenant, budget)
@@ -91,10 +101,18 @@ export class Judgement implements Debtor {
       return
     }
     this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
+    this.exceeds = this.verdict !== 'never' && tenant.active && cost > tenant.due * budget.most + budget.tolerance
     // A tenant that waits for a cost within its guarantee releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
+    this.lack = cost + owed - free
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
+  }
+
+  /** Notes that the cost is allowed because others lend their claims. Smaller costs need not be. */
+  borrowFrom(lenders: readonly Tenant[]): void {
+    this.lenders = lenders
+    this.remaining = 0
   }
 
   #allow(verdict: Verdict, remaining: number): void {

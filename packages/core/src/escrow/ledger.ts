@@ -3,6 +3,7 @@ import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { enter, Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
+import { Lenders, reclaim, recount, release } from './lenders.js'
 import {
   type LateDebt,
   Memory,
@@ -22,8 +23,6 @@ const WAIT = 1 / 10
  */
 const LATE = 1.5
 const LATE_MS = 1_000
-/** The part of the places for strangers that those of the last window may take. */
-const KEPT = 1 / 2
 
 /**
  * Weighted fair escrow: the rule, in plain numbers. It has no clock; times are passed in, and never run backwards.
@@ -43,6 +42,7 @@ const KEPT = 1 / 2
  *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
  *   others until the wait ends. Then it comes back as far as it is still free. Another admission meanwhile ends no
  *   wait: a tenant that takes turns with others is still in line for more.
+ * - Without groups, claims of {@link Lenders} do not hold back the first of them.
  * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free together with the amount owed to
  *   those in line, among the tenant's siblings and among those of each of its ancestors: nothing if no other tenant
  *   that waits for an available cost has a lower tag; otherwise as much as brings those with a lower one as far, per
@@ -62,6 +62,7 @@ export class Ledger {
   readonly #budget: Budget
   readonly #maxStrangers: number
   readonly #waiting: WaitingList = new WaitingList()
+  readonly #lenders: Lenders = new Lenders()
   readonly #roster: Roster
   /** Groups with active tenants. */
   #groups: Group[] = []
@@ -130,6 +131,7 @@ export class Ledger {
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
+    this.#lenders.clear()
     this.#roster.clear()
     this.#turnedAway.clear()
     this.#lateDebts.clear()
@@ -143,7 +145,7 @@ export class Ledger {
 
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, Math.floor(this.#maxStrangers * KEPT))
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#lenders)
   }
 
   #bringBack(memory: Memory): void {
@@ -153,6 +155,7 @@ export class Ledger {
       const tenant = this.#roster.prepare(kept.name, kept.weight, kept)
       this.#open(tenant)
       tenant.debt = kept.debt
+      this.#lenders.note(tenant, kept.exceeds)
       if (kept.returnMs > budget.startMs) {
         tenant.returnMs = kept.returnMs
         this.#expected++
@@ -171,7 +174,7 @@ export class Ledger {
     for (const group of this.#groups) group.passed = group.carried + group.used
     for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
     this.#root.guarantee = budget.guaranteed
-    for (const tenant of tenants) this.#recount(tenant)
+    for (const tenant of tenants) recount(tenant, this.#budget.tau)
     budget.waitUntil(untilMs)
     this.#refit(this.#root)
   }
@@ -212,7 +215,7 @@ export class Ledger {
     this.#offset(group, carried - tenant.carried)
     Object.assign(tenant, { weight: before, ahead, carried, passed })
     group.activeWeight = activeWeight
-    this.#recount(tenant)
+    recount(tenant, this.#budget.tau)
     this.#setPart(group, part)
     return verdict
   }
@@ -228,13 +231,31 @@ export class Ledger {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
     else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
-    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+    this.#decide(tenant, cost)
+    if (this.judged.exceeds && this.judged.verdict === 'over-share') this.#decideOnLent(tenant, cost)
     return this.judged.verdict
+  }
+
+  #decide(tenant: Tenant, cost: number): void {
+    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+  }
+
+  /** Judges without the claims of the lenders that come after it. In an undivided budget these are what is missing. */
+  #decideOnLent(tenant: Tenant, cost: number): void {
+    if (tenant.parent !== this.#root || this.#root.claims === undefined) return
+    const lenders = this.#lenders.after(tenant, cost, this.judged.lack - this.#budget.tolerance, this.#budget.tau)
+    if (lenders.length === 0) return
+    for (const lender of lenders) release(lender, 1, this.#budget.tau)
+    this.#decide(tenant, cost)
+    const { allowed } = this.judged
+    for (const lender of lenders) release(lender, -1, this.#budget.tau)
+    if (allowed) this.judged.borrowFrom(lenders)
+    else this.#decide(tenant, cost)
   }
 
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
-    const { cost, tenant, branch, part } = this.judged
+    const { cost, tenant, branch, part, lenders } = this.judged
     const { tau } = this.#budget
     if (branch !== undefined) {
       this.#open(tenant)
@@ -244,12 +265,15 @@ export class Ledger {
     }
     this.#return(tenant)
     tenant.returnMs = 0
+    this.#lenders.note(tenant, 0)
+    for (const lender of lenders) release(lender, 1, this.#budget.tau)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       node.passed = node.passedBy(tau) + cost
       node.used += cost
     }
     this.#budget.left -= cost
-    this.#recount(tenant)
+    recount(tenant, this.#budget.tau)
+    for (const lender of lenders) reclaim(lender, this.#budget)
     return tenant.place
   }
 
@@ -259,15 +283,13 @@ export class Ledger {
     if (verdict === 'never') return
     this.turnAway()
     if (!tenant.active) return
-    if (tenant.waits) this.#waiting.remove(tenant)
-    this.#waiting.add(tenant)
-    tenant.waitsSinceMs = this.#budget.nowMs
+    this.#lenders.note(tenant, this.judged.exceeds ? cost : 0)
     // A tenant that asks for the same again keeps its place in line.
     const isInLine = tenant.waitsFor === cost
+    this.#waiting.add(tenant, this.#budget.nowMs)
     tenant.waitsFor = cost
     if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {
-      for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.released++
-      this.#recount(tenant)
+      release(tenant, 1, this.#budget.tau)
     } else if (!isInLine) {
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
@@ -298,7 +320,7 @@ export class Ledger {
     this.#charge(tenant, charged)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
       node.passed = Math.max(0, node.passed + charged)
-    this.#recount(tenant)
+    recount(tenant, this.#budget.tau)
     this.#refitPath(tenant.parent)
     tenant.debt += Math.max(0, change - charged)
     return change - charged
@@ -336,7 +358,7 @@ export class Ledger {
       node.elsewhere += change
       node.passed = Math.max(0, node.passed + change)
     }
-    this.#recount(tenant)
+    recount(tenant, this.#budget.tau)
     this.#refit(this.#root)
   }
 
@@ -385,16 +407,6 @@ export class Ledger {
     this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - amount)
   }
 
-  /** Updates the groups of a node about it. */
-  #recount(from: Group | Tenant): void {
-    const { tau } = this.#budget
-    from.parent?.locate()
-    for (let node = from; node.parent !== undefined; node = node.parent) {
-      node.parent.change(node, tau)
-      node.parent.rank(node)
-    }
-  }
-
   /** Recomputes the level of a group: the highest at which all claims in it fit into its room. */
   #refit(group: Group, room?: number): void {
     if (group.activeWeight <= 0) return
@@ -414,7 +426,7 @@ export class Ledger {
   #setPart(group: Group, part: number): void {
     if (group.part === part) return
     group.part = part
-    this.#recount(group)
+    recount(group, this.#budget.tau)
   }
 
   #reweigh(child: Group | Tenant, weight: number): void {
@@ -422,29 +434,13 @@ export class Ledger {
     group.locate()
     const room = this.#budget.roomOf(group)
     this.#offset(group, group.reweigh(child, weight))
-    this.#recount(child)
+    recount(child, this.#budget.tau)
     this.#refit(group, room)
   }
 
   #endWait(tenant: Tenant): void {
     this.#waiting.remove(tenant)
-    tenant.waitsFor = Number.POSITIVE_INFINITY
-    if (tenant.released > 0) {
-      tenant.parent.locate()
-      tenant.guarantee = tenant.weight * tenant.parent.level
-      this.#reclaim(tenant)
-    }
-    this.#recount(tenant)
-  }
-
-  /** Lets a claim return as far as it is free on each level; returns that part. */
-  #reclaim(node: Group | Tenant): number {
-    if (node.parent === undefined) return this.left
-    const { tau } = this.#budget
-    const others = node.parent.othersClaim(node, tau)
-    const free = Math.max(0, this.#reclaim(node.parent) - others)
-    node.released--
-    if (node.ownClaim(tau) > free) node.passed = node.guarantee - free
-    return free
+    if (tenant.released > 0) reclaim(tenant, this.#budget)
+    else recount(tenant, this.#budget.tau)
   }
 }

@@ -224,10 +224,53 @@ describe('where a call of a light tenant is worth many guarantees', () => {
   )
 })
 
-describe('two tenants that ask for nearly all of the limit in one call', () => {
-  /** Use in each window; they come back at an interval, or when they are told. */
-  function use(everyMs: number | undefined): number[] {
-    const { escrow, clock } = new World()
+describe('a budget in which tenants ask for nearly all of it in one call', () => {
+  const COST = 990
+  const dear = (...names: string[]): Asker[] => names.map((name) => ({ name, cost: COST }))
+
+  /** The tenant served in each window, after the first ones; '' if none was. */
+  function turns(world: World, askers: readonly Asker[], windows: number): string[] {
+    for (let window = 0; window < 4; window++) world.window(askers)
+    return Array.from({ length: windows }, () => {
+      const used = world.window(askers)
+      return Object.keys(used)
+        .filter((name) => used[name]! >= COST)
+        .join(' and ')
+    })
+  }
+  const count = (served: readonly string[], name: string): number => served.filter((one) => one === name).length
+
+  it('two take turns', () => {
+    const served = turns(new World(), dear('a', 'b'), 10)
+    expect(count(served, 'a')).toBe(5)
+    expect(served.every((name, at) => at === 0 || name !== served[at - 1])).toBe(true)
+    expect(count(served, 'b')).toBe(5)
+  })
+
+  it('three take turns by weight', () => {
+    const world = new World()
+    world.weights.set('a', 2)
+    const served = turns(world, dear('a', 'b', 'c'), 16)
+    expect(['a', 'b', 'c'].map((name) => count(served, name))).toEqual([8, 4, 4])
+  })
+
+  it('a tenant with small calls gets its part beside two, and they are served', () => {
+    const world = new World()
+    const total: Record<string, number> = { a: 0, b: 0, small: 0 }
+    for (let window = 0; window < 30; window++)
+      for (const [name, used] of Object.entries(world.window([...dear('a', 'b'), ...eager('small')])))
+        total[name]! += used
+    expect(total['small']).toBeGreaterThanOrEqual(9 * LIMIT)
+    // Large costs fit only where the small ones have had their turn before: a fifth of all windows at least.
+    expect(Math.min(total['a']!, total['b']!)).toBeGreaterThanOrEqual(6 * COST)
+  })
+})
+
+describe('tenants that ask for nearly all of the limit, at any interval', () => {
+  /** The amounts admitted in each of ten windows. */
+  function use(reserve: 'strict' | 'paced', window: 'fixed' | 'sliding', everyMs: number | undefined, cost: number) {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: LIMIT, windowMs: WINDOW_MS, reserve, window, clock })
     const used = Array.from({ length: 10 }, () => 0)
     const nextMs = [0, 0]
     for (;;) {
@@ -235,15 +278,51 @@ describe('two tenants that ask for nearly all of the limit in one call', () => {
       clock.advance(Math.max(0, nextMs[at]! - clock()))
       const window = Math.floor(clock() / WINDOW_MS)
       if (window >= used.length) return used
-      const { allowed, retryAfterMs } = escrow.check(`t${at}`, 990)
-      if (allowed) used[window]! += 990
+      const { allowed, retryAfterMs } = escrow.check(`t${at}`, cost)
+      if (allowed) used[window]! += cost
       nextMs[at] = clock() + (everyMs ?? Math.max(1, retryAfterMs))
     }
   }
 
-  it('take turns where they come when they are told, and freeze each other at intervals', () => {
-    expect(use(undefined)).toEqual(Array.from({ length: 10 }, () => 990))
-    expect(use(WINDOW_MS / 40)).toEqual([990, ...Array.from({ length: 9 }, () => 0)])
+  it.each([
+    ['fixed', 'paced', WINDOW_MS / 40, 990],
+    ['fixed', 'paced', WINDOW_MS / 7, 990],
+    ['fixed', 'paced', undefined, 990],
+    ['fixed', 'paced', undefined, LIMIT],
+    ['fixed', 'strict', WINDOW_MS / 40, 990],
+    ['fixed', 'strict', WINDOW_MS / 5, 990],
+    ['fixed', 'strict', undefined, LIMIT],
+    ['sliding', 'paced', WINDOW_MS / 40, 990],
+  ] as const)('use every %s window (%s, every %s ms) for a call of %d', (window, reserve, everyMs, cost) => {
+    expect(use(reserve, window, everyMs, cost)).toEqual(Array.from({ length: 10 }, () => cost))
+  })
+})
+
+describe('a tenant that was refused for more than its part of the limit', () => {
+  function refused(others: number) {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: LIMIT, windowMs: WINDOW_MS, reserve: 'strict', clock })
+    for (const name of ['a', 'b', 'c', 'd']) escrow.check(name, 10)
+    expect(escrow.check('b', others).allowed).toBe(false)
+    expect(escrow.check('a', 600).allowed).toBe(false)
+    return { escrow, clock }
+  }
+
+  it('keeps its claim while no other one was', () => {
+    // `b` waits for a cost that its guarantee would cover.
+    const { escrow } = refused(245)
+    expect(escrow.peek('a', 240)).toMatchObject({ allowed: true, borrowed: false })
+  })
+
+  it('keeps it while smaller calls are asked for, and lends it to another such tenant that comes before it', () => {
+    const { escrow } = refused(600)
+    expect(escrow.peek('a', 240)).toMatchObject({ allowed: true, borrowed: false })
+    expect(escrow.peek('c', 245).allowed).toBe(false)
+    // The claims of `c` and `d` are kept.
+    expect(escrow.check('b', 480).allowed).toBe(true)
+    expect(escrow.peek('c', 240)).toMatchObject({ allowed: true, borrowed: false })
+    expect(escrow.peek('d', 240)).toMatchObject({ allowed: true, borrowed: false })
+    expect(escrow.peek('a', 10).allowed).toBe(false)
   })
 })
 

@@ -1,5 +1,6 @@
 import { ownCopy } from '../path.js'
 import type { Group } from './group.js'
+import type { Lenders } from './lenders.js'
 
 /**
  * A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. Everything except its place belongs to one
@@ -133,7 +134,9 @@ export class WaitingList {
   }
 
   /** Puts a tenant at the end. */
-  add(tenant: Tenant): void {
+  add(tenant: Tenant, nowMs: number): void {
+    if (tenant.waits) this.remove(tenant)
+    tenant.waitsSinceMs = nowMs
     tenant.before = this.#last
     if (this.#last === undefined) this.#first = tenant
     else this.#last.after = tenant
@@ -150,6 +153,7 @@ export class WaitingList {
     else after.before = before
     tenant.before = undefined
     tenant.after = undefined
+    tenant.waitsFor = Number.POSITIVE_INFINITY
     this.#count--
   }
 
@@ -246,12 +250,17 @@ export interface LateDebt extends Place {
   amount: number
 }
 
+/** The part of the places for strangers that those of the last window may take. */
+const KEPT = 1 / 2
+
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
   readonly name: string
   readonly weight: number
   readonly debt: number
   readonly returnMs: number
+  /** The cost above its part of the limit for which it was last refused, or 0. */
+  readonly exceeds: number
   readonly standing: Share
 }
 
@@ -287,15 +296,17 @@ export class Memory {
   readonly #groups: Map<Group, Share> = new Map()
 
   /**
-   * Reads the active tenants of a window, and those that asked in vain. `room` is the number of unnamed tenants that
-   * may be kept.
+   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
+   * for which there is room.
    */
   constructor(
     tenants: readonly Tenant[],
     turnedAway: ReadonlyMap<string, TurnedAway>,
     lateDebts: ReadonlyMap<string, LateDebt>,
-    room: number,
+    maxStrangers: number,
+    lenders: Lenders,
   ) {
+    const room = Math.floor(maxStrangers * KEPT)
     for (const tenant of tenants) if (tenant.hasAsked && tenant.returnMs > 0) this.#note(tenant)
     const keep = (
       name: string,
@@ -304,11 +315,12 @@ export class Memory {
       debt: number,
       returnMs: number,
       asks = 0,
+      exceeds = 0,
     ): void => {
       const { weight, group, isNamed } = of
       if (!isNamed && this.kept.length >= room) return
       const standing = { ahead: this.#ahead(group, share), asks }
-      this.kept.push({ name, weight, group, isNamed, debt, returnMs, standing })
+      this.kept.push({ name, weight, group, isNamed, debt, returnMs, exceeds, standing })
       for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent) {
         const shareOfGroup = node.active ? shareOf(node) : node.parent.level
         this.#groups.set(node, { ahead: this.#ahead(node.parent, shareOfGroup), asks: asksOf(node) })
@@ -319,7 +331,7 @@ export class Memory {
       const { name, weight, parent: group, isNamed, hasAsked, returnMs } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant !== group.shared && (hasAsked || debt > 0))
-        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant))
+        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant), lenders.costOf(tenant))
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))

@@ -248,6 +248,8 @@ export class Looks {
 const WINDOW_REQUESTS = 5
 /** Windows of a different length say something different: they restart when another would suit this much better. */
 const MISFIT = 4
+/** Costs are finite, but their sums may not be: without this, windows of no length would never end. */
+const LEAST_SECONDS = 1e-6
 /** Windows after which the slope is trusted. */
 const LEAST_WINDOWS = 10
 /** Most windows that await outcomes. */
@@ -344,7 +346,7 @@ export class DeliverySlope {
   #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
     // In a deep overload a window holds more: counting in whole requests would hide the slope.
     const requests = Math.max(WINDOW_REQUESTS, (GRAIN / Math.max(LEAST_SERVED, servedShare)) ** 2)
-    const seconds = Math.max((DELAYS * delay) / MOST_WAITING, (requests * meanCost) / perSecond)
+    const seconds = Math.max(LEAST_SECONDS, (DELAYS * delay) / MOST_WAITING, (requests * meanCost) / perSecond)
     return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
   }
 

@@ -16,6 +16,15 @@ const trackerOf = (
 type Tracker = ReturnType<typeof trackerOf>['tracker']
 type ManualClock = ReturnType<typeof manualClock>
 
+it('a cost of any size is answered', () => {
+  const { clock, tracker } = trackerOf()
+  for (const cost of [1, Number.MAX_VALUE, Number.MAX_VALUE, 1, Number.MIN_VALUE, 1]) {
+    expect(tracker.register('a', undefined, cost)).toBe(true)
+    tracker.report('a', 'success', undefined, cost)
+    clock.advance(1)
+  }
+})
+
 /** Causes a shortage: for ten seconds, otherwise unused flows ask for four times the capacity. */
 function engage(tracker: Tracker, clock: ManualClock): void {
   let tokens = 10
