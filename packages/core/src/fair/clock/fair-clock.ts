@@ -12,6 +12,9 @@ const OUTAGE = 0.95
 const LEAST_DELIVERED = 0.95
 /** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
 const MOST_TRIED = 1.5
+/** A proof at full admission is trusted for this time; twice as long each time that a new one agrees, up to this many. */
+const TRUST_SECONDS = 180
+const MOST_TRUST = 32
 
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
@@ -64,6 +67,10 @@ export class FairClock {
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
+  /** The last proof at full admission: when, the rate, and the time for which it is trusted. */
+  #provedAt = 0
+  #proved = 0
+  #trust = TRUST_SECONDS
   /** The amount owed at the start of a look, restored at its end: a look reduces the floor only by its refusals. */
   #owedBefore = 0
   /** For a clock that follows another: the local part of all admissions. */
@@ -303,6 +310,12 @@ export class FairClock {
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     const full = this.open || this.#unmet || this.#wasUnmet
+    if (this.open) {
+      const isNew = Math.abs(delivered - this.#proved) > LEAST_DEPTH * this.#proved
+      this.#trust = isNew ? TRUST_SECONDS : Math.min(MOST_TRUST * TRUST_SECONDS, 2 * this.#trust)
+      this.#proved = delivered
+      this.#provedAt = this.now
+    }
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
@@ -396,6 +409,7 @@ export class FairClock {
       const beyond = this.beyond
       if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond, this.#keepsAll)
       const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
+      if (this.#mustRenew) this.#renew()
       const worthIt = beyond > LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
@@ -406,6 +420,23 @@ export class FairClock {
     this.engage()
     this.#owedBefore = Math.max(0, this.reserve.owed)
     this.reserve.empty()
+  }
+
+  /** True if the proof is old, much is refused because of it, and this is no outage. */
+  get #mustRenew(): boolean {
+    const { refusedPerSecond, admittedPerSecond, servedShare } = this.#traffic
+    if (this.open || this.following || servedShare < LEAST_SERVED) return false
+    const much = LEAST_DEPTH * Math.max(admittedPerSecond, LEAST_DEPTH * this.meanCost)
+    return this.now - this.#provedAt > this.#trust && refusedPerSecond > much
+  }
+
+  /** What an old proof says may be long over, and only full admission can show that. */
+  #renew(): void {
+    this.#release()
+    this.slope.clear()
+    this.looks.clear()
+    this.delivery.begins(this.now)
+    this.#provedAt = this.now
   }
 
   #conclude(): void {

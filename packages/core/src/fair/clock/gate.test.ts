@@ -152,6 +152,25 @@ describe('a capacity that changes', () => {
     }
   })
 
+  it('that was nearly none for two minutes: a store of two does not keep FAIR engaged for ever', () => {
+    const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
+    const flows = asks.map((_, flow) => flow)
+    const service: Service = {
+      ratesAt: () => asks,
+      mostAsked: 60,
+      capacityAt: between(60, 180, 8, 200),
+      burst: 2,
+      seconds: 600,
+      fair: {},
+    }
+    for (const seed of byWidth([1], [1, 2, 3])) {
+      const [served, without] = [{}, false].map((fair) =>
+        runService({ ...service, fair }, seed).tally.total('served', flows, 480, 600),
+      ) as [number, number]
+      expect(served / without).toBeGreaterThan(0.95)
+    }
+  })
+
   it('to double: is found within ten seconds', () => {
     for (const seed of seeds) {
       const { tally } = runService({ ...noisy, capacityAt: between(30, 60, 100, 50) }, seed)
