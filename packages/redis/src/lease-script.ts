@@ -1,5 +1,6 @@
 import { LEASE_LOANS } from './lease-loans.js'
 import { LEASE_SUMS } from './lease-sums.js'
+import { LEASE_TENANTS } from './lease-tenants.js'
 
 /**
  * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, with results equal to
@@ -31,7 +32,7 @@ local markTotal, markAhead, markMembers = tonumber(ARGV[11]), tonumber(ARGV[12])
 local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
 local need, leftSaid = tonumber(ARGV[16]), tonumber(ARGV[17])
 local saidAhead, wants = tonumber(ARGV[18]), tonumber(ARGV[19])
-local FIRST_TENANT, TENANT, FIRST_PLACE = 20, 5, 9
+local FIRST_TENANT, TENANT = 20, 5
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local LATE, PATIENCE = 1.5, 3 / 10
@@ -182,60 +183,7 @@ local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
--- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
-local tenants, carriedFrom = {}, {}
--- All are ahead of another by a window's budget at most, and what it waits for; additional weight is a newcomer.
-local function leastAhead(ask) return max(0, entry - ask) end
-local function reweighed(amount, before, weight)
-  if weight > before then return amount + (weight - before) * leastAhead(0) end
-  return amount * (weight / before)
-end
-local function stand(tenant, sign)
-  local weight, used, ask = tenant[1], tenant[2], tenant[5]
-  local at = stratumOf(used / weight)
-  if tenant[4] == 1 then
-    layer(active, at, weight, used, ask, sign)
-    carried = carried + sign * tenant[7]
-    if tenant[8] == 1 then layer(wanting, at, weight, used, ask, sign) end
-  end
-  if ask > 0 and tenant[6] == slot then
-    layer(line, at, weight, used, ask, sign)
-  elseif ask > 0 and tenant[6] == slot - 1 then
-    layer(lineBefore, at, weight, used, ask, sign)
-  end
-end
-local function sum(tenant, sign)
-  local weight, used, place = tenant[1], tenant[2], SUMS[tenant[3]]
-  local ofWeight, ofUsed = place[1], place[2]
-  for j = FIRST_PLACE, #tenant, 4 do
-    local at, part = members[tenant[j]], tenant[j + 3]
-    -- What is added for no part is nothing.
-    if part > 0 then
-      at[ofWeight] = at[ofWeight] + sign * weight * part
-      at[ofUsed] = at[ofUsed] + sign * used * part
-      changed[tenant[j]] = true
-    end
-  end
-end
-local function placeOf(tenant)
-  for j = FIRST_PLACE, #tenant, 4 do if tenant[j] == number then return j end end
-end
-local function readTenants()
-  local names, before = {}, {}
-  for i = FIRST_TENANT, #ARGV, TENANT do names[#names + 1] = ARGV[i] end
-  local lines = read(tenantsOf(win), names)
-  if mostAhead > 0 then before = read(tenantsOf(win - 1), names) end
-  for i = 1, #names do
-    if lines[i] then
-      tenants[names[i]] = numbers(lines[i])
-    elseif before[i] then
-      local last, ask = numbers(before[i]), 0
-      if last[8] == 1 then ask = last[5] / last[1] end
-      local ahead = max(min(mostAhead, last[2] / last[1] - leastShare), leastAhead(ask))
-      carriedFrom[names[i]] = {last[1] * ahead, last[1]}
-    end
-  end
-end
+${LEASE_TENANTS}
 if seq >= me.seq then readTenants() end
 
 local function hold()
@@ -278,43 +226,6 @@ local function witnesses()
     if m.seenMs > sinceMs and weightOf(m) > 0 then atWork = atWork + 1 end
   end
   return atWork
-end
-
-local function report(name, weight, used, rate, ask)
-  local tenant = tenants[name]
-  if tenant then
-    stand(tenant, -1)
-    sum(tenant, -1)
-  else
-    local from, amount = carriedFrom[name], weight * leastAhead(0)
-    if from then amount = reweighed(from[1], from[2], weight) end
-    tenant = {weight, 0, 0, 0, 0, 0, amount, 0}
-    tenants[name] = tenant
-  end
-  local at = placeOf(tenant)
-  if not at then
-    at = #tenant + 1
-    tenant[at], tenant[at + 2], tenant[at + 3] = number, 0, 0
-  end
-  if ask > 0 then tenant[8] = 1 elseif used > tenant[at + 2] then tenant[8] = 0 end
-  tenant[at + 1], tenant[at + 2] = rate, used
-  if weight ~= tenant[1] then tenant[7], tenant[1] = reweighed(tenant[7], tenant[1], weight), weight end
-  tenant[2] = tenant[7]
-  local rates = 0
-  for j = FIRST_PLACE, #tenant, 4 do
-    tenant[2] = tenant[2] + tenant[j + 2]
-    if isPresent(members[tenant[j]]) then rates = rates + tenant[j + 1] end
-  end
-  if rates > 0 then tenant[4] = 1 else tenant[4] = 0 end
-  if ask > 0 then tenant[5], tenant[6] = ask, slot end
-  local share = tenant[2] / weight
-  if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
-  for j = FIRST_PLACE, #tenant, 4 do
-    tenant[j + 3] = 0
-    if rates > 0 and isPresent(members[tenant[j]]) then tenant[j + 3] = tenant[j + 1] / rates end
-  end
-  sum(tenant, 1)
-  stand(tenant, 1)
 end
 
 ${LEASE_LOANS}

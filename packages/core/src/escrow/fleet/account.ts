@@ -254,7 +254,8 @@ export class PoolAccount {
       this.#ahead = 0
       this.#isBegunAhead = true
       this.#mark = { ...this.#mark, total: this.#mark.ahead, ahead: 0 }
-      this.#begin(this.#startMs + windowMs)
+      // The latest of the ends that the answers gave: a stall or a clock's rate must not add up over many windows.
+      this.#begin(endsMs + windowMs * CLOCK_RATE)
       this.#usableUntilMs = endsMs + windowMs * (1 - CLOCK_RATE)
     }
     if (nowMs >= this.#opensMs) this.#opensMs = Number.NEGATIVE_INFINITY

@@ -264,6 +264,38 @@ describe('the limit of a fleet', () => {
   })
 })
 
+describe('the time when a window ends', () => {
+  it('is known again in the next window where the first call of one was slow', async () => {
+    const fleet = new Fleet()
+    const store = fleet.line(600)
+    const escrow = fleet.escrow({ store, storeTimeoutMs: 900 })
+    const endMs = (): number => escrow.peek('a', 1).resetAtMs
+    fleet.load(escrow, 'a', 1, 2, 12_000)
+    fleet.at(12_300, () => {
+      store.thereMs = 0.5
+    })
+    await fleet.run(12_700)
+    expect(endMs()).toBe(12_400)
+    for (const win of [13, 14, 15]) {
+      await fleet.run(win * 1_000 + 500)
+      expect(escrow.snapshot().win).toBe(win)
+      expect((win + 1) * 1_000 - endMs()).toBeCloseTo(0.5)
+    }
+  })
+
+  it.each([1 - 1 / 2_000, 1 + 1 / 2_000])(
+    'does not drift where the clock of a process runs %d times as fast',
+    async (rate) => {
+      const fleet = new Fleet()
+      const escrow = fleet.escrow({ clock: () => fleet.world.clock() * rate })
+      fleet.load(escrow, 'a', 1, 9, 10_000)
+      await fleet.run(40_500)
+      expect(escrow.snapshot().win).toBe(40)
+      expect(Math.abs(escrow.peek('a', 1).resetAtMs / rate - 41_000)).toBeLessThan(2)
+    },
+  )
+})
+
 describe('processes that end', () => {
   it('hand back what they drew for the next window', async () => {
     const fleet = new Fleet()
