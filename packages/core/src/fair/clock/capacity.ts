@@ -1,3 +1,4 @@
+import { LEAST_DEPTH } from './proof.js'
 import { LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
 
 /**
@@ -12,6 +13,10 @@ const TRUSTED_RUNS = 3
 const GROWTH_PER_SECOND = 0.003
 /** Without a proof at full admission the rate falls to no less than this part of what the last one showed. */
 export const MOST_WAY = 0.8
+/** A proof at full admission is trusted for this time; twice as long each time that a new one agrees, up to this many. */
+const TRUST_SECONDS = 180
+const MOST_TRUST = 32
+
 /**
  * The rate that a resource was seen to deliver, in cost per second. It rises with the delivered rate, and falls only
  * after proof that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission.
@@ -23,6 +28,9 @@ export class Delivery {
   #shown = 0
   /** The same without the store's contribution and random variation: a sole user continues with this rate. */
   #lasting = 0
+  /** The time for which a proof made while nothing was refused is trusted, and the rate that the last one showed. */
+  trustSeconds: number = TRUST_SECONDS
+  #proved = 0
   /** Start of the trouble, and the cost served since then. Failures had shown that the store was empty. */
   #troubleAt = 0
   #servedSince = 0
@@ -71,6 +79,13 @@ export class Delivery {
       this.#lasting = Math.min(before, this.#servedSince / (now - this.#troubleAt))
     }
     this.perSecond = Math.max(delivered, this.#least(keepsAll))
+  }
+
+  /** A proof while nothing was refused: it is trusted for longer if it agrees with the last one. */
+  proves(delivered: number): void {
+    const isNew = Math.abs(delivered - this.#proved) > LEAST_DEPTH * this.#proved
+    this.trustSeconds = isNew ? TRUST_SECONDS : Math.min(MOST_TRUST * TRUST_SECONDS, 2 * this.trustSeconds)
+    this.#proved = delivered
   }
 
   /** More than usual fails, by `beyond`: others need more, if there are any. */

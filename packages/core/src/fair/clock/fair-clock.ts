@@ -12,9 +12,6 @@ const OUTAGE = 0.95
 const LEAST_DELIVERED = 0.95
 /** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
 const MOST_TRIED = 1.5
-/** A proof at full admission is trusted for this time; twice as long each time that a new one agrees, up to this many. */
-const TRUST_SECONDS = 180
-const MOST_TRUST = 32
 
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
@@ -23,7 +20,7 @@ const MOST_TRUST = 32
  *   that lags behind may catch up by `credit` requests, no more.
  * - Nothing is refused until there is *proof* that refusing is free: that the delivered rate stays the same when less
  *   is admitted (`DeliverySlope`), or that failures end when no more is admitted than is delivered (`Looks`). Failures
- *   that stay have another reason; from then on as many of them are usual.
+ *   that stay have another reason; from then on as many of them are usual. An old proof is made again.
  * - `deliverable` is the observed capacity per second. It rises with the delivered rate, and falls only after proof
  *   that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission. In any
  *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, up to 1.5 times
@@ -67,10 +64,8 @@ export class FairClock {
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
-  /** The last proof at full admission: when, the rate, and the time for which it is trusted. */
-  #provedAt = 0
-  #proved = 0
-  #trust = TRUST_SECONDS
+  /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
+  protected engagedAt = 0
   /** The amount owed at the start of a look, restored at its end: a look reduces the floor only by its refusals. */
   #owedBefore = 0
   /** For a clock that follows another: the local part of all admissions. */
@@ -186,7 +181,7 @@ export class FairClock {
     this.#take(cost)
     const isCalm = this.failureShare < this.usual + TOLERATED
     this.full = (isCalm || this.#unmet) && spare - cost >= this.reserve.full ? this.full + 1 : 0
-    // The shortage is over, or all is admitted and less is served than was proved: a new proof is needed.
+    // The shortage is over; or all is admitted and less is served than was proved, so a new proof is needed.
     if (this.full > RATE_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
 
@@ -310,12 +305,7 @@ export class FairClock {
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     const full = this.open || this.#unmet || this.#wasUnmet
-    if (this.open) {
-      const isNew = Math.abs(delivered - this.#proved) > LEAST_DEPTH * this.#proved
-      this.#trust = isNew ? TRUST_SECONDS : Math.min(MOST_TRUST * TRUST_SECONDS, 2 * this.#trust)
-      this.#proved = delivered
-      this.#provedAt = this.now
-    }
+    if (this.open) this.delivery.proves(delivered)
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
@@ -325,7 +315,7 @@ export class FairClock {
   protected engage(): void {
     if (this.open) {
       this.reserve.left = this.reserve.owed = 0
-      this.correctedAt = this.now
+      this.engagedAt = this.correctedAt = this.now
       this.delivery.runs(this.now)
     }
     this.open = false
@@ -408,8 +398,8 @@ export class FairClock {
       this.#conclude()
       const beyond = this.beyond
       if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond, this.#keepsAll)
-      const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       if (this.#mustRenew) this.#renew()
+      const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       const worthIt = beyond > LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
@@ -424,10 +414,10 @@ export class FairClock {
 
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #mustRenew(): boolean {
-    const { refusedPerSecond, admittedPerSecond, servedShare } = this.#traffic
-    if (this.open || this.following || servedShare < LEAST_SERVED) return false
-    const much = LEAST_DEPTH * Math.max(admittedPerSecond, LEAST_DEPTH * this.meanCost)
-    return this.now - this.#provedAt > this.#trust && refusedPerSecond > much
+    const { refusedPerSecond, servedShare } = this.#traffic
+    if (this.open || servedShare < LEAST_SERVED) return false
+    const isOld = this.now - this.engagedAt > this.delivery.trustSeconds
+    return isOld && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
   /** What an old proof says may be long over, and only full admission can show that. */
@@ -436,7 +426,6 @@ export class FairClock {
     this.slope.clear()
     this.looks.clear()
     this.delivery.begins(this.now)
-    this.#provedAt = this.now
   }
 
   #conclude(): void {

@@ -145,7 +145,7 @@ export class KnownFlows {
 
 /** Outcomes decay over about this many seconds. */
 const MEMORY_SECONDS = 10
-/** A flow's failures are its own if they are more than this many times the usual share of its outcomes... */
+/** A flow's failures are its own if they are certainly more than this many times the usual share of its outcomes. */
 const TIMES = 2
 /**
  * With fewer successes in total there is no comparison; and a flow without any is judged by itself once it has this

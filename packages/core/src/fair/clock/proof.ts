@@ -11,7 +11,8 @@ import {
 } from './state.js'
 
 /**
- * Part of the first half that is left out, and half of that of the second: earlier admissions still have their effect.
+ * Part of a turn that is left out where its first half begins, and twice as much where its second does: earlier
+ * admissions still have their effect.
  */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these bounds: so only the delivered rate is admitted. */
@@ -19,7 +20,10 @@ export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes of each half is known. */
 const HEARD = 0.6
-/** Counts are halved beyond this many outcomes; while nothing is refused, doubt after half of it counts against a shortage. */
+/**
+ * Counts are halved beyond this many outcomes. While nothing is refused, doubt after half as many counts against a
+ * shortage.
+ */
 const MOST_OUTCOMES = 1_600
 /**
  * Parts of the failures explained by a shortage: if this part disappears, and its size is known as precisely, there
@@ -182,7 +186,7 @@ export class Looks {
   }
 
   /**
-   * The conclusion so far. `open`: nothing is refused except in looks; after this many outcomes doubt counts against a
+   * The conclusion so far. `open`: nothing is refused except in looks, so doubt after many outcomes counts against a
    * shortage.
    */
   verdict(open: boolean): Verdict {
@@ -351,7 +355,6 @@ export class DeliverySlope {
   }
 
   #count(window: number): void {
-    // Once requests are refused, refusing more is not free if as much less is served.
     const kept = Math.exp(-1 / OUTCOMES)
     const heard = this.#heard[window % this.#heard.length]!
     const served = this.#served[window % this.#heard.length]!

@@ -176,6 +176,14 @@ describe('a report that is missing', () => {
     }
   })
 
+  it('is not waited for any longer if nobody reports the next period', () => {
+    const { leases, report, waitUntil } = settled()
+    report(LAST + 1, 'b')
+    report(LAST + 2, 'abcd')
+    waitUntil((LAST + 3.5) * PERIOD_MS)
+    expect(leases.find(({ period }) => period === LAST + 2)?.cameMs).toBeLessThan((LAST + 3) * PERIOD_MS + 15)
+  })
+
   it('is waited for until the next report of any process if the arbiter has no timer', () => {
     const { leases, report } = settled(false)
     report(LAST + 1, 'b')

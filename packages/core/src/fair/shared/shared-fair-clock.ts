@@ -20,6 +20,7 @@ export class SharedFairClock extends FairClock {
   start(belief: ClockBelief): void {
     this.follow({ ...belief, looking: false }, belief, 1)
     this.following = false
+    this.engagedAt = this.now
     this.requests = LATELY_REQUESTS
   }
 
@@ -94,7 +95,7 @@ export class SharedFairClock extends FairClock {
     this.slope.clear()
     this.looks.restart()
     this.delivery.runs(this.now)
-    this.correctedAt = this.now
+    this.engagedAt = this.correctedAt = this.now
     this.full = 0
   }
 

@@ -177,6 +177,39 @@ describe('when something fails', () => {
     expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
+  it('another arbiter trusts the proof of the one before', () => {
+    const each: Each = (second, fleet) => {
+      if (second === 30) fleet.replaceArbiter()
+    }
+    const { mean, failed } = means({ each, seconds: 38 }, 30, 38)
+    expect(mean).toBeGreaterThan(0.95)
+    expect(failed).toBeLessThan(0.05)
+  })
+
+  it('processes that have run for long trust the proof of the arbiter that is away', () => {
+    const each: Each = (second, { processes }) => {
+      for (const process of processes) process.isReached = second < 20
+    }
+    const { mean, failed } = means({ each, upMs: 3_600_000, seconds: 28 }, 21, 28)
+    expect(mean).toBeGreaterThan(0.9)
+    expect(failed).toBeLessThan(0.1)
+  })
+
+  it('an old proof is renewed by all processes together, within seconds', () => {
+    const engaged: number[] = []
+    const fleet = noisy({
+      seconds: 200,
+      each(_, { processes }) {
+        engaged.push(processes.filter(({ tracker }) => tracker.snapshot().engaged).length)
+      },
+    })
+    const renewal = engaged.slice(180).filter((processes) => processes < 4)
+    expect(engaged.slice(SETTLED, 180).every((processes) => processes === 4)).toBe(true)
+    expect(renewal).toContain(0)
+    expect(renewal.length).toBeLessThan(10)
+    expect(fleet.quiet(180, 200).mean).toBeGreaterThan(0.93)
+  })
+
   it('another arbiter lets new flows in as soon as the one before', () => {
     const known: boolean[] = []
     noisy({
