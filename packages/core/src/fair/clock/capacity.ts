@@ -1,4 +1,3 @@
-import { LEAST_DEPTH } from './proof.js'
 import { LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
 
 /**
@@ -13,7 +12,7 @@ const TRUSTED_RUNS = 3
 const GROWTH_PER_SECOND = 0.003
 /** Without a proof at full admission the rate falls to no less than this part of what the last one showed. */
 export const MOST_WAY = 0.8
-/** A proof at full admission is trusted for this time; twice as long each time that a new one agrees, up to this many. */
+/** A proof at full admission is trusted for this time; twice as long after each test that it stands, up to this many. */
 const TRUST_SECONDS = 180
 const MOST_TRUST = 32
 
@@ -28,9 +27,8 @@ export class Delivery {
   #shown = 0
   /** The same without the store's contribution and random variation: a sole user continues with this rate. */
   #lasting = 0
-  /** The time for which a proof made while nothing was refused is trusted, and the rate that the last one showed. */
+  /** The time for which the last proof at full admission, or the last test of it, is trusted. */
   trustSeconds: number = TRUST_SECONDS
-  #proved = 0
   /** Start of the trouble, and the cost served since then. Failures had shown that the store was empty. */
   #troubleAt = 0
   #servedSince = 0
@@ -75,17 +73,22 @@ export class Delivery {
   /** Refusing was shown to be free, down to `delivered`. `full`: at full admission, which delivered `before`. */
   shows(delivered: number, full: boolean, before: number, now: number, keepsAll: boolean): void {
     if (full) {
+      this.trustSeconds = TRUST_SECONDS
       this.#shown = delivered
       this.#lasting = Math.min(before, this.#servedSince / (now - this.#troubleAt))
     }
     this.perSecond = Math.max(delivered, this.#least(keepsAll))
   }
 
-  /** A proof while nothing was refused: it is trusted for longer if it agrees with the last one. */
-  proves(delivered: number): void {
-    const isNew = Math.abs(delivered - this.#proved) > LEAST_DEPTH * this.#proved
-    this.trustSeconds = isNew ? TRUST_SECONDS : Math.min(MOST_TRUST * TRUST_SECONDS, 2 * this.trustSeconds)
-    this.#proved = delivered
+  /**
+   * A test of the last proof at full admission ends, which began like a trouble. The proof holds unless clearly more was
+   * served; then it is trusted for twice as long.
+   */
+  holds(now: number, meanCost: number): boolean {
+    const expected = this.perSecond * (now - this.#troubleAt)
+    if (this.#servedSince > expected + SURE * Math.sqrt(expected * meanCost)) return false
+    this.trustSeconds = Math.min(MOST_TRUST * TRUST_SECONDS, 2 * this.trustSeconds)
+    return true
   }
 
   /** More than usual fails, by `beyond`: others need more, if there are any. */

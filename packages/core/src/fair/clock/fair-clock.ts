@@ -20,7 +20,7 @@ const MOST_TRIED = 1.5
  *   that lags behind may catch up by `credit` requests, no more.
  * - Nothing is refused until there is *proof* that refusing is free: that the delivered rate stays the same when less
  *   is admitted (`DeliverySlope`), or that failures end when no more is admitted than is delivered (`Looks`). Failures
- *   that stay have another reason; from then on as many of them are usual. An old proof is made again.
+ *   that stay have another reason; from then on as many of them are usual. An old proof is tested.
  * - `deliverable` is the observed capacity per second. It rises with the delivered rate, and falls only after proof
  *   that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission. In any
  *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, up to 1.5 times
@@ -66,6 +66,8 @@ export class FairClock {
   #wasUnmet = false
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
+  /** True during a turn that tests an old proof: all is admitted. */
+  #testing = false
   /** The amount owed at the start of a look, restored at its end: a look reduces the floor only by its refusals. */
   #owedBefore = 0
   /** For a clock that follows another: the local part of all admissions. */
@@ -305,7 +307,6 @@ export class FairClock {
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     const full = this.open || this.#unmet || this.#wasUnmet
-    if (this.open) this.delivery.proves(delivered)
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
@@ -398,8 +399,10 @@ export class FairClock {
       this.#conclude()
       const beyond = this.beyond
       if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond, this.#keepsAll)
-      if (this.#mustRenew) this.#renew()
-      const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
+      if (this.#testing) this.#endTest()
+      else if (this.#isDoubtful) this.#test()
+      const mayLook =
+        !(this.alone || this.#testing) && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       const worthIt = beyond > LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
@@ -413,19 +416,26 @@ export class FairClock {
   }
 
   /** True if the proof is old, much is refused because of it, and this is no outage. */
-  get #mustRenew(): boolean {
+  get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    if (this.open || servedShare < LEAST_SERVED) return false
+    if (this.open || this.following || servedShare < LEAST_SERVED) return false
     const isOld = this.now - this.engagedAt > this.delivery.trustSeconds
     return isOld && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
   /** What an old proof says may be long over, and only full admission can show that. */
-  #renew(): void {
+  #test(): void {
+    this.#testing = true
     this.#release()
     this.slope.clear()
     this.looks.clear()
     this.delivery.begins(this.now)
+  }
+
+  /** The proof holds unless clearly more was served. If it does not, only a new one ends full admission. */
+  #endTest(): void {
+    this.#testing = false
+    if (this.open && this.delivery.holds(this.now, this.meanCost)) this.engage()
   }
 
   #conclude(): void {
