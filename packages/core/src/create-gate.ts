@@ -136,8 +136,7 @@ export function createGate(options: GateOptions = {}): Gate {
   const weightOf = weightsOf(options, (error) => failed('weightOf', error))
   const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
 
-  const { fair: given = {} } = options
-  const fair = withFleet(withWeight(given, weightOf), options)
+  const fair = fairOptions(options, weightOf)
 
   const between: Stage[] = []
   if (shed !== false) between.push(stageOf('shed', shed, seams))
@@ -175,27 +174,25 @@ function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown
   }, failed)
 }
 
-/** FAIR's options, with the gate's weights unless they have their own. The rule `blue` has no weights. */
-function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']): FairOptions | false {
-  if (weightOf === undefined || fair === false || fair.rule === 'blue') return fair
-  return withDefaults(fair, { weightOf })
-}
-
 function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value)
 }
 
-/** FAIR's options, with the gate's name and fleet unless they say which gates share the clock. */
-function withFleet(
-  fair: FairOptions | false,
-  { name, fleet, clock }: Pick<GateOptions, 'name' | 'fleet' | 'clock'>,
+/** FAIR's options, with the gate's weights, name and fleet unless they have their own. The rule `blue` has none. */
+function fairOptions(
+  { fair = {}, name, fleet, clock }: GateOptions,
+  weightOf: GateSeams['weightOf'],
 ): FairOptions | false {
-  const isClock = fair !== false && fair.rule !== 'blue'
-  if (fleet !== undefined && !isClock) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
+  if (fair === false || fair.rule === 'blue') {
+    if (fleet !== undefined) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
+    return fair
+  }
   // A gate with its own `clock` is shared with other processes only if it has a `fleet`.
-  const isNamed = name !== undefined && clock === undefined
-  if (!isClock || (!isNamed && fleet === undefined)) return fair
-  return withDefaults(fair, { shared: { name: name ?? DEFAULT_NAME, ...(fleet !== undefined && { link: fleet }) } })
+  const isShared = fleet !== undefined || (name !== undefined && clock === undefined)
+  return withDefaults(fair, {
+    ...(weightOf && { weightOf }),
+    ...(isShared && { shared: { name: name ?? DEFAULT_NAME, ...(fleet && { link: fleet }) } }),
+  })
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {

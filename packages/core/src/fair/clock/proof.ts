@@ -358,13 +358,8 @@ export class DeliverySlope {
     const kept = Math.exp(-1 / OUTCOMES)
     const heard = this.#heard[window % this.#heard.length]!
     const served = this.#served[window % this.#heard.length]!
-    const sums = this.#sums
-    sums[0] = sums[0]! * kept + 1
-    sums[1] = sums[1]! * kept + heard
-    sums[2] = sums[2]! * kept + served
-    sums[3] = sums[3]! * kept + heard * heard
-    sums[4] = sums[4]! * kept + heard * served
-    sums[5] = sums[5]! * kept + served * served
+    const terms = [1, heard, served, heard * heard, heard * served, served * served]
+    for (const [i, term] of terms.entries()) this.#sums[i] = this.#sums[i]! * kept + term
   }
 }
 

@@ -1,4 +1,4 @@
-import { type ClockBelief, type ClockMark, LEAST_RATE } from './state.js'
+import { LEAST_RATE } from './state.js'
 
 /** Requests that a flow may have at its first request, while nothing is short. */
 export const FIRST_CREDIT = 2
@@ -149,19 +149,6 @@ export class Reserve {
   empty(): void {
     this.left = Math.min(this.left, 0)
     this.owed = Math.min(this.owed, 0)
-  }
-
-  /**
-   * Another clock, which measures for all, had this state when this was at `mark`; `undefined`: nothing was short here.
-   */
-  follow(belief: ClockBelief, mark: ClockMark | undefined, isEmpty: boolean): void {
-    const left = mark === undefined ? belief.left : this.left + belief.left - mark.left
-    this.left = isEmpty ? Math.min(this.left, left) : left
-    this.owed = mark === undefined ? belief.owed : this.owed + belief.owed - mark.owed
-    this.fill = belief.fill
-    this.floor = belief.floor
-    this.target = belief.reserve
-    this.most = belief.most
   }
 
   #within(cost: number, debt: number): number {

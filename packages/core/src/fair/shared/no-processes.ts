@@ -2,8 +2,6 @@ import type { ClockLink } from './report.js'
 
 // Replaces `processes.ts` where Node's processes do not exist: an edge bundle contains nothing of them.
 
-export const canShare = false
-
 /** There is no primary process. */
 export function processLink(): ClockLink | undefined {
   return undefined
@@ -13,5 +11,9 @@ export function takeDefaultName(): boolean {
   return false
 }
 
-/** Never created: an option that requests it is an error. */
-export class SharedClock {}
+export class SharedClock {
+  /** @throws A link has to bring its own clock here. */
+  constructor() {
+    throw new TypeError('fair.shared.link: here only doormanFleet shares clocks')
+  }
+}

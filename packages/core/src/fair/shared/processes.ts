@@ -4,9 +4,6 @@ import type { ClockLink } from './report.js'
 
 export { SharedClock } from './member.js'
 
-/** Whether clocks can be shared here. */
-export const canShare = true
-
 const TAG = 'fairlead.clock'
 
 /** A message on the processes' own channels, among others: plain JSON. */

@@ -57,7 +57,14 @@ export class SharedFairClock extends FairClock {
     this.virtual.time += belief.time - mark.time
     this.virtual.rate = belief.rate
     const isEmpty = this.correctedAt > this.#followedAt && !this.open
-    this.reserve.follow(belief, this.open ? undefined : mark, isEmpty)
+    const { reserve } = this
+    const left = this.open ? belief.left : reserve.left + belief.left - mark.left
+    reserve.left = isEmpty ? Math.min(reserve.left, left) : left
+    reserve.owed = this.open ? belief.owed : reserve.owed + belief.owed - mark.owed
+    reserve.fill = belief.fill
+    reserve.floor = belief.floor
+    reserve.target = belief.reserve
+    reserve.most = belief.most
     this.open = belief.open && !belief.looking
     this.wasOpen = belief.open
     this.meanCost = belief.meanCost
