@@ -50,11 +50,11 @@ export class FairClock {
   readonly #traffic = new Traffic()
   readonly #soleUser = new SoleUser()
   protected readonly slope: DeliverySlope
+  /** True if many requests are reported at once. */
+  readonly #isLate: boolean
   readonly #credit: number
   readonly #probe: number
   readonly #origin: number
-  readonly #grain: number
-  #grains = 0
   protected now: number = Number.NaN
   protected requests = 0
   #alarmed = false
@@ -79,7 +79,7 @@ export class FairClock {
   constructor(credit: number, probe: number, origin: number, grain = 0) {
     this.slope = new DeliverySlope(grain)
     this.reserve = new Reserve(credit)
-    this.#grain = grain
+    this.#isLate = grain > 0
     this.#credit = credit
     this.#origin = origin
     this.#probe = probe
@@ -98,7 +98,7 @@ export class FairClock {
     this.#traffic.advance(elapsed, this.meanCost)
     if (!this.#unmet || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
     else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
-    if (!this.following) this.#look(elapsed)
+    if (!this.following) this.look(this.#origin + now, elapsed)
     if (this.open) {
       const by = this.rate * elapsed
       this.virtual.time += by
@@ -291,7 +291,7 @@ export class FairClock {
     this.#traffic.serves(served)
     this.slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost, expected)
-    if (this.#grain === 0) this.#soleUser.report(admission.isDry, failed)
+    if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
@@ -333,7 +333,7 @@ export class FairClock {
   }
 
   get #debt(): number {
-    return this.reserve.debt(this.meanCost, this.deliverable, this.#grain > 0 || this.following)
+    return this.reserve.debt(this.meanCost, this.deliverable, this.#isLate || this.following)
   }
 
   /** Time passes in a shortage. */
@@ -378,17 +378,8 @@ export class FairClock {
   }
 
   /** Starts scheduled looks, and reads their results. */
-  #look(elapsed: number): void {
+  protected look(now: number, elapsed: number): void {
     const { looks } = this
-    const grain = this.#grain
-    let now = this.#origin + this.now
-    if (grain > 0) {
-      const grains = Math.floor(this.now / grain)
-      if (grains === this.#grains) return
-      elapsed = grain * Math.min(grains - this.#grains, 1 / grain)
-      this.#grains = grains
-      now = this.#origin + (grains + 0.5) * grain
-    }
     const requestsPerSecond = this.#admittedPerSecond / this.meanCost
     if (looks.advance(now, elapsed, requestsPerSecond, this.#traffic.delay)) {
       if (looks.looking) {

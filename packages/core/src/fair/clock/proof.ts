@@ -170,8 +170,8 @@ export class Looks {
 
   /** `expected`: failure rate of its flow's requests. */
   report(ticket: number, failed: boolean, cost: number, expected: number): void {
-    if (Math.abs(ticket) !== this.#serial + 1) return
-    const half = ticket > 0 ? this.#before : this.#during
+    const half = this.#halfOf(ticket)
+    if (half === undefined) return
     half.outcomes++
     half.expected += expected
     if (failed) half.failures++
@@ -180,9 +180,13 @@ export class Looks {
 
   /** The outcome of a request is unknown: it will not be reported. */
   ignored(ticket: number): void {
-    if (Math.abs(ticket) !== this.#serial + 1) return
-    const half = ticket > 0 ? this.#before : this.#during
-    half.requests--
+    const half = this.#halfOf(ticket)
+    if (half !== undefined) half.requests--
+  }
+
+  #halfOf(ticket: number): Half | undefined {
+    if (Math.abs(ticket) !== this.#serial + 1) return undefined
+    return ticket > 0 ? this.#before : this.#during
   }
 
   /**

@@ -215,15 +215,13 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   }
 
   rotate(rotations: number): void {
-    const forget = rotations > 1
-    const spent = this.#live
-    this.#live = this.#twin
-    this.#twin = spent
-    spent.clear()
-    this.placement.rotate()
     this.#known.rotate(rotations)
-    if (forget) {
-      this.#live.clear()
+    // After two, both sketches are empty.
+    for (let i = 0; i < Math.min(2, rotations); i++) {
+      const spent = this.#live
+      this.#live = this.#twin
+      this.#twin = spent
+      spent.clear()
       this.placement.rotate()
     }
   }
