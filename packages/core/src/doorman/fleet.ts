@@ -1,6 +1,6 @@
 import { systemAfter } from '../clock.js'
-import { SharedClock } from '../fair/shared/member.js'
 import type { ClockLink } from '../fair/shared/report.js'
+import { SharedClockRule } from '../fair/shared/shared-rule.js'
 import { type HttpTransportOptions, httpPosts } from './transport.js'
 
 /** The path at which a Doorman server takes reports of shared clocks. */
@@ -54,7 +54,7 @@ export function fleetBy(connect: (address?: string) => Report): DoormanFleet {
   let isClosed = false
   return {
     after: systemAfter,
-    clock: SharedClock,
+    clock: SharedClockRule,
     join(name, hear) {
       const seat = new Seat(connect, name, hear)
       if (isClosed) seat.close()

@@ -1,4 +1,4 @@
-import { processLink, takeDefaultName } from '#processes'
+import { sharedSettings } from '#processes'
 import { type Clock, systemClock } from '../clock.js'
 import {
   by,
@@ -93,7 +93,14 @@ export interface FairSeams {
 /** Checked options of rule `fair-clock`, with every default in its place. */
 export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf' | 'shared'>> {
   readonly weightOf: ((flow: string) => number) | undefined
-  readonly shared: (SharedOptions & { readonly name: string; readonly link: ClockLink }) | undefined
+  /** Undefined if this process has a clock of its own. */
+  readonly shared: SharedSettings | undefined
+}
+
+/** A clock that is shared, and the link to its arbiter. */
+export interface SharedSettings extends SharedOptions {
+  readonly name: string
+  readonly link: ClockLink
 }
 
 const MOST_BUCKETS = 2 ** 27
@@ -111,12 +118,21 @@ const CLOCK_CHECKS: Readonly<Record<keyof ClockOptions, Check>> = {
   credit: by(requireNumber, 1),
   probe: by(requireNumber, 0, 1),
   weightOf: requireFunction,
-  shared: (name, shared) => shared === false || requireOptions(name, shared, SHARED_OPTIONS),
+  shared: (name, shared) => shared === false || requireShared(name, shared),
+}
+
+const SHARED_CHECKS: Readonly<Record<keyof SharedOptions, Check>> = {
+  name: requireText,
+  resource: requireText,
+  link: (name, link) => requireFunction(`${name}.join`, (link as Partial<ClockLink> | null)?.join),
+}
+
+function requireShared(name: string, shared: unknown): void {
+  requireOptions(name, shared, Object.keys(SHARED_CHECKS))
+  requireGiven(SHARED_CHECKS, shared as object, `${name}.`)
 }
 
 const BLUE_OPTIONS: readonly (keyof BlueRule)[] = ['rule', 'rotateEveryMs', 'make']
-
-const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = ['name', 'link', 'resource']
 
 const SEAMS: readonly (keyof FairSeams)[] = ['clock', 'random']
 
@@ -148,17 +164,6 @@ function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettin
   requireBuckets(levels, bucketsPerLevel)
   const shared = sharedSettings(options.shared, isPlatforms)
   return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf, shared }
-}
-
-/** A tracker with a given clock shares with no other process unless that is requested. */
-function sharedSettings(options: SharedOptions | false | undefined, isPlatforms: boolean): ClockSettings['shared'] {
-  if (options === false || (options === undefined && !isPlatforms)) return undefined
-  const { name, link = processLink() } = options ?? {}
-  if (name !== undefined) requireText('fair.shared.name', name)
-  if (link === undefined) return undefined
-  requireFunction('fair.shared.link.join', link.join)
-  if (name !== undefined || options?.link !== undefined) return { ...options, name: name ?? 'default', link }
-  return takeDefaultName() ? { name: 'default', link } : undefined
 }
 
 /** Bounds the memory of a sketch. */

@@ -409,7 +409,7 @@ export class FairClock {
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    if (this.open || this.following || servedShare < LEAST_SERVED) return false
+    if (this.open || servedShare < LEAST_SERVED) return false
     const isOld = this.now - this.engagedAt > this.delivery.trustSeconds
     return isOld && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }

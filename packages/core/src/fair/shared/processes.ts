@@ -1,8 +1,9 @@
 import { systemAfter, systemClock } from '../../clock.js'
+import type { SharedOptions, SharedSettings } from '../options.js'
 import { ClockArbiter } from './arbiter.js'
 import type { ClockLink } from './report.js'
 
-export { SharedClock } from './member.js'
+export { SharedClockRule } from './shared-rule.js'
 
 const TAG = 'fairlead.clock'
 
@@ -21,17 +22,29 @@ const builtin: NodeJS.Process['getBuiltinModule'] | undefined = globalThis.proce
 let isNameTaken = false
 
 /** True once: a process that guards several resources has to name them. */
-export function takeDefaultName(): boolean {
+function takeDefaultName(): boolean {
   const isFree = !isNameTaken
   isNameTaken = true
   return isFree
+}
+
+/** A tracker with a given clock, not the platform's, shares with no other process unless that is requested. */
+export function sharedSettings(
+  options: SharedOptions | false | undefined,
+  isPlatforms: boolean,
+): SharedSettings | undefined {
+  if (options === false || (options === undefined && !isPlatforms)) return undefined
+  const { name, link = processLink() } = options ?? {}
+  if (link === undefined) return undefined
+  if (name !== undefined || options?.link !== undefined) return { ...options, name: name ?? 'default', link }
+  return takeDefaultName() ? { name: 'default', link } : undefined
 }
 
 /**
  * The link to the primary process or main thread, if this one has a primary: in a worker of `node:cluster`, or a
  * thread.
  */
-export function processLink(): ClockLink | undefined {
+function processLink(): ClockLink | undefined {
   if (builtin?.('node:worker_threads')?.isMainThread === false) return linkBy(channelToMain)
   const isForked = typeof globalThis.process?.send === 'function'
   const cluster: unknown = isForked ? builtin?.('node:cluster') : undefined

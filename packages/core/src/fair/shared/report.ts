@@ -1,6 +1,6 @@
 import type { After } from '../../clock.js'
 import type { ClockBelief } from '../clock/state.js'
-import type { SharedClock } from './member.js'
+import type { SharedClockRule } from './shared-rule.js'
 
 /** Sums are taken over slots of this part of a period. */
 export const SLOTS = 5
@@ -135,5 +135,5 @@ export interface ClockLink {
    */
   readonly after?: After
   /** Supplied by the links that share in bundles for workers and browsers, which lack it; custom links need none. */
-  readonly clock?: typeof SharedClock
+  readonly clock?: typeof SharedClockRule
 }
