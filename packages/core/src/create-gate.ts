@@ -5,7 +5,7 @@ import type { Overrides } from './admission/overrides.js'
 import type { Passage, Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
-import { requireFairOptions } from './fair/options.js'
+import { requireFairOptions, requireLink } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
 import {
   type Check,
@@ -20,7 +20,7 @@ import {
 } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
-import { safeWeight, type WeightOf, weightFrom } from './weight.js'
+import { safeWeight, type WeightOf } from './weight.js'
 
 /**
  * Options of {@link createGate}. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
@@ -100,7 +100,7 @@ const byItsMaker: Check = () => {}
 
 const CHECKS: Readonly<Record<keyof GateOptions, Check>> = {
   name: requireText,
-  fleet: (_name, fleet) => requireFunction('fleet.join', (fleet as Partial<ClockLink> | null)?.join),
+  fleet: requireLink,
   fair: (_name, fair) => fair === false || requireFairOptions(fair),
   shed: byItsMaker,
   stages: (name, stages) => Array.isArray(stages) || fail(name, 'an array', stages),
@@ -133,7 +133,8 @@ export function createGate(options: GateOptions = {}): Gate {
   const clock = steady(options.clock ?? systemClock)
   let gate: Gate | undefined
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
-  const weightOf = weightsOf(options, (error) => failed('weightOf', error))
+  const weights = overrides === undefined ? options.weightOf : overrides.weighing(options.weightOf)
+  const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
   const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
 
   const fair = fairOptions(options, weightOf)
@@ -163,15 +164,6 @@ export function createGate(options: GateOptions = {}): Gate {
   const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
   gate = new Gate(name, chain, overrides, clock, after, permitTimeoutMs, nameKey)
   return gate
-}
-
-/** The gate's weights, boosts included; undefined if all flows weigh the same. */
-function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown) => void): GateSeams['weightOf'] {
-  if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
-  return safeWeight((flow, above) => {
-    const weight = weightFrom(weightOf, flow, above)
-    return above.length === 0 ? overrides.boosted(flow, weight) : weight
-  }, failed)
 }
 
 function isList<T>(value: T | readonly T[]): value is readonly T[] {

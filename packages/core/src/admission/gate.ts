@@ -56,7 +56,7 @@ export class Gate {
   #stageErrors = 0
   #closed = false
   /** The flow of the last request, and the time of the last request of another flow. */
-  #lastFlow: string | undefined = undefined
+  #lastFlow: string | undefined
   #changedMs = Number.NEGATIVE_INFINITY
 
   /** Its name in pages, metrics and logs. */

@@ -24,14 +24,14 @@ export class Visit implements Passage, Permit {
   readonly resource: string | undefined
   readonly priority: number
   readonly exempt: boolean
-  path: readonly string[] | undefined = undefined
-  target: readonly unknown[] | undefined = undefined
+  path: readonly string[] | undefined
+  target: readonly unknown[] | undefined
   nowMs: number
   waitedMs = 0
-  lender: Lender | undefined = undefined
+  lender: Lender | undefined
   finished = false
   /** The sum of the charges while it runs, if there were any. */
-  #charges: number | undefined = undefined
+  #charges: number | undefined
   /** Number of stages that have granted something so far. */
   held = 0
   /** Their grants, in order. Its length is the number of stages: an array that grows allocates room for 17. */

@@ -124,7 +124,12 @@ const CLOCK_CHECKS: Readonly<Record<keyof ClockOptions, Check>> = {
 const SHARED_CHECKS: Readonly<Record<keyof SharedOptions, Check>> = {
   name: requireText,
   resource: requireText,
-  link: (name, link) => requireFunction(`${name}.join`, (link as Partial<ClockLink> | null)?.join),
+  link: requireLink,
+}
+
+/** Checks for the link to an arbiter. */
+export function requireLink(name: string, link: unknown): void {
+  requireFunction(`${name}.join`, (link as Partial<ClockLink> | null)?.join)
 }
 
 function requireShared(name: string, shared: unknown): void {

@@ -122,7 +122,7 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   name: 'fairFetch',
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
-  shed: runtime.shed,
+  shed: (queued) => runtime.shed(queued),
 }
 
 /** The answer to a request whose handler found the resource exhausted. */

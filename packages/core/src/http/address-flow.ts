@@ -1,5 +1,5 @@
 import { ADDRESS, ownCopy } from '../path.js'
-import type { Warnings } from './mistakes.js'
+import type { OnWarning } from './mistakes.js'
 
 /** The one flow of all requests without a known client address. */
 export const UNKNOWN_ADDRESS = 'ip:unknown'
@@ -33,13 +33,13 @@ export function addressFlow(address: string, ipv6Prefix: number): string | undef
 /** Names flows by address, remembers recent addresses, and warns once about invalid ones. */
 export class AddressFlows {
   readonly #ipv6Prefix: number
-  readonly #warnings: Warnings
+  readonly #warn: OnWarning
   readonly #recent = new Map<string, string>()
   #without = 0
 
-  constructor(ipv6Prefix: number, warnings: Warnings) {
+  constructor(ipv6Prefix: number, warn: OnWarning) {
     this.#ipv6Prefix = ipv6Prefix
-    this.#warnings = warnings
+    this.#warn = warn
   }
 
   /** Never throws. About 30 ns for an address seen lately, two microseconds for a new one. */
@@ -50,7 +50,7 @@ export class AddressFlows {
     if (known !== undefined) return known
     const flow = addressFlow(address, this.#ipv6Prefix)
     if (flow === undefined) {
-      this.#warn('not an IP address')
+      this.#unknown('not an IP address')
       return UNKNOWN_ADDRESS
     }
     // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
@@ -65,11 +65,11 @@ export class AddressFlows {
    */
   answered(hadAddress: boolean): void {
     this.#without = hadAddress ? 0 : this.#without + 1
-    if (this.#without === ANSWERED_WITHOUT) this.#warn('there is none (a Unix socket, or a proxy that does not say)')
+    if (this.#without === ANSWERED_WITHOUT) this.#unknown('there is none (a Unix socket, or a proxy that does not say)')
   }
 
-  #warn(why: string): void {
-    this.#warnings.say(
+  #unknown(why: string): void {
+    this.#warn(
       `No client address to name a flow by: ${why}. Such requests share the flow '${UNKNOWN_ADDRESS}'; ` +
         'set the option flow, or the trusted proxies.',
     )

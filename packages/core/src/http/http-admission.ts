@@ -9,7 +9,7 @@ import { coinRandom, type Random } from '../random.js'
 import { isLater, onRejection } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
-import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
+import { consoleWarning, Mistakes, type OnWarning, warnOnce } from './mistakes.js'
 import {
   gateOf,
   type HttpOptions,
@@ -66,7 +66,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   readonly #onError: OnError
   readonly #rateLimit: TellRateLimit
   readonly #random: Random
-  readonly #warnings: Warnings
+  /** Warns the user once. */
+  readonly warn: OnWarning
   readonly #mistakes: Mistakes<Target>
   readonly #addresses: AddressFlows
 
@@ -80,9 +81,9 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#options = { ...options }
     this.#onError = onError
     this.#random = random
-    this.#warnings = new Warnings(onWarning)
-    this.#mistakes = new Mistakes(framework, this.#warnings, options.gate === undefined)
-    this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
+    this.warn = warnOnce(onWarning)
+    this.#mistakes = new Mistakes(framework, this.warn, options.gate === undefined)
+    this.#addresses = new AddressFlows(ipv6Prefix, this.warn)
     this.gate = gateOf(options, (queued) => framework.shed(queued))
     this.gate.observe?.((event) => {
       if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
@@ -153,11 +154,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   /** Notes that a request is named by its address, as the framework reports it. */
   protected namedByAddress(_target: Target): void {
     this.#mistakes.namedByAddress()
-  }
-
-  /** Warns the user once. */
-  warn(message: string, cause?: unknown): void {
-    this.#warnings.say(message, cause)
   }
 
   /** @internal Judges a response that was sent to its end. */

@@ -98,12 +98,12 @@ export class OpenResponse {
   readonly patience: Patience
   readonly peer: Peer
   /** Resumes a pipelined request. */
-  begin: (() => void) | undefined = undefined
+  begin: (() => void) | undefined
   /** Bytes received and sent at the last look, and the time since which that number has not changed. */
   progress = -1
   stillSinceMs = 0
   /** The time since which the client has kept the request waiting. */
-  owedSinceMs: number | undefined = undefined
+  owedSinceMs: number | undefined
   /** It was over at the last look, without an event. */
   over = false
   /** The listener has received its one call of `answered` or `unheard`. */
@@ -165,7 +165,7 @@ export class Peer {
    * The only open response, unless requests are pipelined or multiplexed: a set for one costs more than everything else
    * here.
    */
-  #one: OpenResponse | undefined = undefined
+  #one: OpenResponse | undefined
   readonly #more = new Set<OpenResponse>()
   /** Pipelined requests that wait for their turn. */
   waiting = 0
@@ -181,7 +181,7 @@ export class Peer {
    */
   bytesRead = -1
   silentSinceMs = 0
-  askedMs: number | undefined = undefined
+  askedMs: number | undefined
 
   constructor(connection: Connection) {
     this.connection = connection

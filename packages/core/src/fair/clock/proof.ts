@@ -102,7 +102,7 @@ export class Looks {
   deliveredBefore = 0
   readonly #before = new Half()
   readonly #during = new Half()
-  #half: Half | undefined = undefined
+  #half: Half | undefined
   #seconds = 0
   #turn = Number.NaN
   #wanted = false

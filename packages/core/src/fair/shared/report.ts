@@ -15,7 +15,6 @@ const FAR_FLOWS = 4
 export const NEAR_CREDIT = 0.5
 /** Upper bound of that, as a multiple. */
 const MOST_TIMES = 16
-export const MOST_FLOWS: number = MOST_TIMES * FLOWS
 
 /** Most flows in a report or a lease, with one per `periodMs`. */
 export function flowsNamed(periodMs: number): { readonly all: number; readonly far: number } {
