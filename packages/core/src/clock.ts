@@ -18,7 +18,7 @@ export function originMs(clock: Clock): number {
 }
 
 /** `setTimeout` fires immediately for a longer time. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const LONGEST_TIMER_MS = 0x7fff_ffff
 
 /** The platform's timer, unref'd where the runtime supports that. Waits at most 24.8 days: a later timer fires then. */
 export const systemAfter: After = (ms, fn) => {

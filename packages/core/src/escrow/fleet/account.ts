@@ -43,13 +43,13 @@ interface AccountListener {
  * Largest relative difference between the rates of the store's clock and ours: the window may end earlier or later by
  * this part of it.
  */
-const CLOCK_RATE = 1 / 1_000
+const CLOCK_RATE = 0.001
 
 /**
  * Part of a round trip's duration that the estimate keeps at the next one: a draw from above takes longer if that has to
  * draw as well.
  */
-const FADING = 3 / 4
+const FADING = 0.75
 
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
 

@@ -9,7 +9,7 @@ import { MOST_REPORTED, OTHERS, type Stake, type TenantReport } from './store.js
 /** Credit is drawn ahead of need when it lasts for less than this number of round trips, for twice that number. */
 const AHEAD = 2
 /** From this part of a window on, each call also draws for the beginning of the next one: at least two heartbeats. */
-const ENDING = 3 / 4
+const ENDING = 0.75
 /** Most credit drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
 const NONE: Stake = { weight: 0, used: 0 }

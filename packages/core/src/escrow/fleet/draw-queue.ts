@@ -67,7 +67,7 @@ export class Pulse {
 }
 
 const STEPS = 4
-const MOST_STEPS = 4 * STEPS
+const MOST_TIMES = 4
 const LATE_MS = 5
 
 /**
@@ -86,7 +86,7 @@ export function countdown(ms: number, clock: Clock, after: After, end: () => voi
     fromMs = nowMs
     steps++
     if (tookMs <= 1.5 * stepMs + LATE_MS) restMs -= tookMs
-    if (restMs <= 1e-6 || steps >= MOST_STEPS) end()
+    if (restMs <= 1e-6 || steps >= MOST_TIMES * STEPS) end()
     else cancel = after(Math.min(stepMs, restMs), ring)
   }
   let cancel = after(stepMs, ring)

@@ -20,7 +20,7 @@ import { watched } from './sleep.js'
 import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
-const LEAST_BACK = 1 / 10
+const LEAST_BACK = 0.1
 /** Most leases drawn by one check, or one settlement, so that no store can keep it going. */
 const MOST_DRAWS = 4
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }

@@ -92,9 +92,9 @@ export interface Report {
 }
 
 /** A refused tenant is in line for this part of a window. */
-const WANTING = 1 / 10
+const WANTING = 0.1
 /** Demand in the first part of a window is measured as if it took this long. */
-const FIRST_LOOK = 1 / 100
+const FIRST_LOOK = 0.01
 
 /**
  * A member's reports of its tenants to the pool: each that has asked is named in one of the next calls, first those
