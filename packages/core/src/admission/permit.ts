@@ -5,7 +5,7 @@ import { type Outcome, outcomes } from './outcome.js'
 import type { Contest, Hold, Lender, Passage } from './stage.js'
 
 /** The gate's view of a request. */
-interface Host {
+interface PermitOwner {
   charged(visit: Visit, costSoFar: number): void
   failed(what: string, error: unknown): void
   finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void
@@ -36,11 +36,11 @@ export class Visit implements Passage, Permit {
   held = 0
   /** Their grants, in order. Its length is the number of stages: an array that grows allocates room for 17. */
   readonly #holds: Hold[]
-  readonly #host: Host
+  readonly #host: PermitOwner
   #signal: AbortSignal | (() => AbortSignal) | undefined
 
   constructor(
-    host: Host,
+    host: PermitOwner,
     id: number,
     flow: string,
     cost: number,

@@ -6,7 +6,7 @@ import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, namedFlow, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
-import { isLater, onRejection } from '../rejection.js'
+import { isLater, type NowOrLater, onRejection } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, type OnWarning, warnOnce } from './mistakes.js'
@@ -43,7 +43,6 @@ export interface Framework<Target extends readonly unknown[]> {
   readonly trust?: string
 }
 
-type NowOrLater<T> = T | Promise<T>
 /** The value of the option `flow`. */
 type GivenFlow = Flow | null | undefined
 
@@ -53,7 +52,7 @@ type Route<Target extends readonly unknown[]> = RouteOptions<Target> | undefined
 const OVER = Symbol('over')
 
 /** The gate's answer to a request; undefined if the gate does not judge it. */
-export type Answer = Decision | undefined
+export type GateAnswer = Decision | undefined
 
 /**
  * Turns a framework's requests into decisions of a gate, and their ends into outcomes: the part that all adapters
@@ -99,18 +98,18 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
    * Asks the gate. Undefined: the gate does not judge this request (`skip`, or it has judged it before), let it pass.
    * If the client has left already, the answer is a refusal with reason `gone`. Never rejects.
    */
-  ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+  ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const answer = this.#ask(visit)
     const { outer } = visit
     if (outer === undefined || answer === undefined) return answer
-    const told = (decision: Answer): Answer => {
+    const told = (decision: GateAnswer): GateAnswer => {
       if (decision !== undefined && (!decision.admitted || this.gate.hasFair)) outer.judgedInside()
       return decision
     }
     return answer instanceof Promise ? answer.then(told) : told(answer)
   }
 
-  #ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+  #ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     // The options may fail for a client that has left; the gate only counts the request.
     if (visit.isGone) return this.#over(visit)
@@ -175,7 +174,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return outcomeOf(status, error)
   }
 
-  #judge(visit: HttpVisit<Target>, route: Route<Target>, skip: boolean | undefined): Answer | Promise<Answer> {
+  #judge(visit: HttpVisit<Target>, route: Route<Target>, skip: boolean | undefined): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     const { flow, cost } = this.#options
     if (yes('skip', skip)) return undefined
@@ -206,7 +205,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     route: Route<Target>,
     name: GivenFlow,
     cost: number | undefined,
-  ): Answer | Promise<Answer> {
+  ): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
     let path: Flow | undefined
@@ -231,8 +230,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   #later<T>(
     visit: HttpVisit<Target>,
     promise: PromiseLike<T>,
-    goOn: (answer: T) => Answer | Promise<Answer>,
-  ): Promise<Answer> {
+    goOn: (answer: T) => GateAnswer | Promise<GateAnswer>,
+  ): Promise<GateAnswer> {
     return this.#unlessOver(visit, promise)
       .then((answer) => (answer === OVER || visit.isGone ? this.#over(visit) : goOn(answer)))
       .catch((error: unknown) => this.#withoutOptions(visit, error))
@@ -271,7 +270,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   }
 
   /** The answer to a request for which a user's function failed; `path` is its name, if it has one. */
-  #withoutOptions(visit: HttpVisit<Target>, cause: unknown, path?: Flow): Answer | Promise<Answer> {
+  #withoutOptions(visit: HttpVisit<Target>, cause: unknown, path?: Flow): GateAnswer | Promise<GateAnswer> {
     this.warn(`An option failed: onError, '${this.#onError}', decides.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED

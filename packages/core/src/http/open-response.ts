@@ -1,7 +1,7 @@
 import type { Contest } from '../admission/stage.js'
 
 /** The part of a connection of `node:http` or `node:http2` that this file uses. */
-export interface Connection {
+export interface Transport {
   readonly destroyed: boolean
   readonly bytesRead: number
   readonly bytesWritten: number
@@ -12,7 +12,7 @@ export interface Connection {
 }
 
 /** An HTTP/1.1 connection, on which operations are allowed that HTTP/2 forbids on its own. */
-export interface Socket extends Connection {
+export interface Socket extends Transport {
   resume(): unknown
   setKeepAlive(enable: boolean, initialDelayMs: number): unknown
   write(text: string): unknown
@@ -31,7 +31,7 @@ export interface Stream {
   readonly session?:
     | {
         readonly destroyed: boolean
-        readonly socket: Connection
+        readonly socket: Transport
         ping(callback: () => void): boolean
         destroy(): void
       }
@@ -160,7 +160,7 @@ const NOBODY: EndListener = { responseEnded: () => {} }
 
 /** The other end of a connection, and the responses that it waits for. */
 export class Peer {
-  readonly connection: Connection
+  readonly connection: Transport
   /**
    * The only open response, unless requests are pipelined or multiplexed: a set for one costs more than everything else
    * here.
@@ -183,7 +183,7 @@ export class Peer {
   silentSinceMs = 0
   askedMs: number | undefined
 
-  constructor(connection: Connection) {
+  constructor(connection: Transport) {
     this.connection = connection
     connection.once('close', () => {
       // Responses still open by then never got a `close` of their own.

@@ -7,7 +7,7 @@ import type { Ring } from './ring.js'
 export type IsLive<T> = (request: Request<T>) => boolean
 
 /** State of a lane: out of its parent's ring, on the list of new lanes, or in rotation. */
-export type Place = 'out' | 'new' | 'old'
+export type LaneList = 'out' | 'new' | 'old'
 
 /**
  * A member of a ring that takes turns: a line of requests, oldest first; or a lane whose own ring distributes its turns.
@@ -39,7 +39,7 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   /** Its longest member, if known. */
   longest: LongestQueue<T> | undefined = undefined
   // The following are written by the parent's ring alone.
-  place: Place = 'out'
+  place: LaneList = 'out'
   /** The round of its turn: the present round or the next. */
   round = 0
   /** The rounds in which it was last credited and last served. */

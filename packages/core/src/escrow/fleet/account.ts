@@ -1,7 +1,7 @@
 import type { After, Clock } from '../../clock.js'
 import { countdown } from './draw-queue.js'
 import { Held } from './held.js'
-import { type Refusal, Refusals, type Request } from './reports.js'
+import { type CreditRequest, Refusals, type RefusedRequest } from './reports.js'
 import { newSent, type Sent } from './sent.js'
 import {
   failureOf,
@@ -237,7 +237,7 @@ export class PoolAccount {
   }
 
   /** The pool's refusal that predicts its answer to a request; undefined: ask. */
-  refusalOf(request: Request, nowMs: number): Refusal | undefined {
+  refusalOf(request: CreditRequest, nowMs: number): RefusedRequest | undefined {
     return this.#refusals.of(request, nowMs)
   }
 

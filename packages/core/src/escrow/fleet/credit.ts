@@ -3,7 +3,7 @@ import { weightFrom } from '../../weight.js'
 import type { Ledger } from '../ledger.js'
 import type { PoolAccount, Wish } from './account.js'
 import type { ChildGroups } from './child-groups.js'
-import type { Refusal, Reports, Request } from './reports.js'
+import type { CreditRequest, RefusedRequest, Reports } from './reports.js'
 import { MOST_REPORTED, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** Credit is drawn ahead of need when it lasts for less than this number of round trips, for twice that number. */
@@ -122,7 +122,11 @@ export class Credit {
   }
 
   /** The pool's refusal that shows that a tenant of this whole weight need not ask it for this amount yet. */
-  refusalOf({ tenant, weight }: Pick<Request, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
+  refusalOf(
+    { tenant, weight }: Pick<CreditRequest, 'tenant' | 'weight'>,
+    need: number,
+    nowMs: number,
+  ): RefusedRequest | undefined {
     const share = this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).share : 0
     return this.#account.refusalOf({ tenant: this.nameOf(tenant), weight, share, need }, nowMs)
   }

@@ -106,7 +106,7 @@ export interface Errand<Result> {
 }
 
 /** A check or a settlement that waits for a lease. */
-interface Waiter {
+interface WaitingErrand {
   readonly errand: Errand<unknown>
   /** Tries to complete; false if more has to be drawn. */
   attempt(): boolean
@@ -124,7 +124,7 @@ export class DrawQueue {
   readonly #clock: Clock
   readonly #after: After
   readonly #timeoutMs: number
-  readonly #waiters: Set<Waiter> = new Set()
+  readonly #waiters: Set<WaitingErrand> = new Set()
 
   constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
     this.#account = account
@@ -178,7 +178,7 @@ export class DrawQueue {
         this.#waiters.delete(waiter)
         resolve(result)
       }
-      const waiter: Waiter = {
+      const waiter: WaitingErrand = {
         errand,
         attempt: () => {
           const result = errand.attempt()

@@ -1,7 +1,14 @@
 import { Delivery, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
 import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
-import { type Admission, type Judgement, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
-import { FIRST_CREDIT, FULL, Reserve, VirtualClock } from './virtual-clock.js'
+import {
+  type Admission,
+  type ClockJudgement,
+  LATELY_REQUESTS,
+  LEAST_SERVED,
+  RATE_REQUESTS,
+  TOLERATED,
+} from './state.js'
+import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
 
 // Detection of a shortage.
 /** More than this may be an outage: it is not compensated, and not learned as usual. */
@@ -46,7 +53,7 @@ export class FairClock {
   readonly looks: Looks = new Looks()
   protected readonly virtual: VirtualClock = new VirtualClock()
   protected readonly delivery: Delivery = new Delivery()
-  protected readonly reserve: Reserve
+  protected readonly reserve: CapacityReserve
   readonly #traffic = new Traffic()
   readonly #soleUser = new SoleUser()
   protected readonly slope: DeliverySlope
@@ -78,7 +85,7 @@ export class FairClock {
   /** `origin`: the time of day at 0, in seconds. `grain`: it receives the requests of this many seconds at once. */
   constructor(credit: number, probe: number, origin: number, grain = 0) {
     this.slope = new DeliverySlope(grain)
-    this.reserve = new Reserve(credit)
+    this.reserve = new CapacityReserve(credit)
     this.#isLate = grain > 0
     this.#credit = credit
     this.#origin = origin
@@ -124,7 +131,7 @@ export class FairClock {
   }
 
   /** Judges a request of a flow with this tag. */
-  judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
+  judge(tag: number, known: boolean, cost: number, weight: number): ClockJudgement {
     const over = tag > this.time
     if (this.open) {
       if (known) this.shadow(over)

@@ -35,7 +35,7 @@ const STAYED = 0.4
 const MOST_PAUSE = 32
 
 /** Result of the looks. `free`: admitting less reduced failures. `costs`: they stayed. */
-export type Verdict = 'none' | 'free' | 'costs'
+export type LookVerdict = 'none' | 'free' | 'costs'
 
 /** Admissions during one kind of half, and their outcomes. */
 class Half {
@@ -193,7 +193,7 @@ export class Looks {
    * The conclusion so far. `open`: nothing is refused except in looks, so doubt after many outcomes counts against a
    * shortage.
    */
-  verdict(open: boolean): Verdict {
+  verdict(open: boolean): LookVerdict {
     const before = this.#before
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
@@ -243,7 +243,7 @@ export class Looks {
     this.#serial++
   }
 
-  #unclear(outcomes: number): Verdict {
+  #unclear(outcomes: number): LookVerdict {
     if (outcomes > MOST_OUTCOMES) {
       this.#before.scale(0.5)
       this.#during.scale(0.5)

@@ -8,7 +8,7 @@ import type { Sharing } from '../shared/member.js'
 import { type Talker, TopTalkers } from '../talkers.js'
 import type { FairClock } from './fair-clock.js'
 import { KnownFlows, OwnFailures, TagSketch } from './flows.js'
-import type { Judgement } from './state.js'
+import type { ClockJudgement } from './state.js'
 
 /** State of a flow, and the reasons for admitting or refusing its next request. */
 export interface ClockExplanation {
@@ -225,7 +225,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     return 0
   }
 
-  protected judge(_key: FlowKey, tag: number, known: boolean, cost: number, weight: number): Judgement {
+  protected judge(_key: FlowKey, tag: number, known: boolean, cost: number, weight: number): ClockJudgement {
     return this.clock.judge(tag, known, cost, weight)
   }
 

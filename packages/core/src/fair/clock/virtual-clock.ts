@@ -88,7 +88,7 @@ export const FULL = 0.8
  * expected rate of the resource, and a failure shows that it is empty. `owed` is filled at the rate that has to be
  * served regardless of failures, and a failure is refunded. The clock may run while either has something.
  */
-export class Reserve {
+export class CapacityReserve {
   /** Expected remaining cost of the resource; below 0: it is short. */
   left = 0
   /** Cost that has yet to be served regardless of failures. */

@@ -3,7 +3,7 @@ import type { After, Clock } from '../../clock.js'
 import { ownCopy } from '../../path.js'
 import { randomId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
-import type { Judgement } from '../clock/state.js'
+import type { ClockJudgement } from '../clock/state.js'
 import {
   type Amount,
   type ClockLease,
@@ -182,7 +182,7 @@ export class SharedClock {
   }
 
   /** A request was judged. */
-  judged(name: string, judgement: Judgement, tag: number, cost: number, weight: number): void {
+  judged(name: string, judgement: ClockJudgement, tag: number, cost: number, weight: number): void {
     count(judgement === 'refused' ? this.#sums.refused : this.#sums.letIn, cost)
     if (name.length > LONGEST_NAME) return
     let flow = this.#flows.get(name)

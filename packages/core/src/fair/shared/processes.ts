@@ -114,14 +114,14 @@ function send(name: string, leases: ReadonlyMap<string, string>): void {
 
 const ways = new Map<string, Channel>()
 
-interface Child {
+interface ChildProcess {
   readonly connected: boolean
   on(event: 'message', listen: (message: unknown) => void): unknown
   once(event: 'exit', listen: () => void): unknown
   send(message: Message, handle: undefined, options: undefined, done: () => void): unknown
 }
 
-function serve(child: Child): void {
+function serve(child: ChildProcess): void {
   const tell: Channel = (message) => {
     if (child.connected) child.send(message, undefined, undefined, () => {})
   }
@@ -154,5 +154,5 @@ function isOurs(message: unknown): message is Message {
 
 // A process that starts processes or threads keeps their clocks automatically: Node reports when it starts one.
 const diagnostics = builtin?.('node:diagnostics_channel')
-diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: Child }).process))
+diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: ChildProcess }).process))
 diagnostics?.subscribe?.('worker_threads', serveThreads)

@@ -2,7 +2,7 @@ import type { Outcome } from '../../admission/outcome.js'
 import type { Clock } from '../../clock.js'
 import type { Random } from '../../random.js'
 import { type ClockExplanation, ClockRule, type ClockState } from '../clock/rule.js'
-import type { Judgement } from '../clock/state.js'
+import type { ClockJudgement } from '../clock/state.js'
 import type { ClockOptions, ClockSettings, SharedSettings } from '../options.js'
 import { FlowKey } from '../placement.js'
 import { SharedClock } from './member.js'
@@ -67,7 +67,7 @@ export class SharedClockRule extends ClockRule {
     return this.#counting?.foreseen(flow) ?? 0
   }
 
-  protected override judge(key: FlowKey, tag: number, known: boolean, cost: number, weight: number): Judgement {
+  protected override judge(key: FlowKey, tag: number, known: boolean, cost: number, weight: number): ClockJudgement {
     const counting = this.#counting
     counting?.asks(tag, known, weight)
     const judgement = super.judge(key, tag, known, cost, weight)
