@@ -10,15 +10,15 @@ export function requireFairRoute(fair: FairRoute | undefined): void {
   if (fair !== undefined && fair !== false) requireRouteSettings('config.fair', fair)
 }
 
-interface Settings extends RouteSettings<[request: FastifyRequest, reply: FastifyReply]> {
+interface RouteConfig extends RouteSettings<[request: FastifyRequest, reply: FastifyReply]> {
   readonly skip: boolean
 }
 
-const NONE: Settings = { skip: false }
-const SKIPPED: Settings = { skip: true }
+const NONE: RouteConfig = { skip: false }
+const SKIPPED: RouteConfig = { skip: true }
 
 /** The settings of a request's route. */
-export function settingsOf(request: FastifyRequest): Settings {
+export function settingsOf(request: FastifyRequest): RouteConfig {
   const { fair } = request.routeOptions.config
   return fair === undefined ? NONE : fair === false ? SKIPPED : { ...fair, skip: false }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import ts from 'typescript'
@@ -31,6 +32,11 @@ async function codeOf(source: string): Promise<string> {
     external: ['node:*'],
   })
   return outputFiles[0]!.text
+}
+
+/** A page's text, with a space for each line break. */
+function proseOf(page: string): string {
+  return readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8').replaceAll('\n', ' ')
 }
 
 /** The declarations that only a bundler kept, because it cannot know that evaluating them has no effect. */
@@ -86,6 +92,17 @@ const PROGRAMS: readonly [what: string, source: string, most: number][] = [
 describe('an edge bundle', () => {
   it.each(PROGRAMS)('of %s has its size', async (_what, source, most) => {
     expect(await kilobytesOf(source)).toBeLessThanOrEqual(most)
+  })
+
+  it('has the sizes that the READMEs state', () => {
+    const kB = (what: string): string => `${PROGRAMS.find(([name]) => name === what)![2]} kB`
+    const hono = kB('the default of Hono')
+    expect(proseOf('README.md')).toContain(`the default middleware for Hono on Workers is at most ${hono}`)
+    expect(proseOf('packages/core/README.md')).toContain(
+      `a gate with FAIR takes at most ${kB('a gate with FAIR')}, with shedding ${kB('a gate with FAIR and shedding')}, ` +
+        `and \`@fairlead/hono\` on Workers ${hono}. A queue alone takes at most ${kB('a queue alone')}, ` +
+        `a budget ${kB('a budget alone')}, a Doorman client ${kB('a lease alone')}.`,
+    )
   })
 
   it.each(PROGRAMS)('of %s keeps nothing that nothing uses', async (_what, source) => {

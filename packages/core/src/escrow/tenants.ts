@@ -119,7 +119,7 @@ export class Tenant extends Node {
 }
 
 /** Tenants that wait, in order of refusal. */
-export class WaitingList {
+export class WaitingTenants {
   #first: Tenant | undefined
   #last: Tenant | undefined
   #count = 0
@@ -275,7 +275,7 @@ interface Share {
 /**
  * Amounts per weight of the members of a group that wanted more: the least, and the largest that may be compensated.
  */
-interface Standing {
+interface WantedBounds {
   least: number
   most: number
 }
@@ -292,7 +292,7 @@ interface Standing {
  */
 export class Memory {
   readonly kept: Kept[] = []
-  readonly #standings: Map<Group, Standing> = new Map()
+  readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
 
   /**

@@ -1,7 +1,7 @@
 import type { Contest } from '../admission/stage.js'
 
 /** The part of a connection of `node:http` or `node:http2` that this file uses. */
-export interface Transport {
+export interface Connection {
   readonly destroyed: boolean
   readonly bytesRead: number
   readonly bytesWritten: number
@@ -12,7 +12,7 @@ export interface Transport {
 }
 
 /** An HTTP/1.1 connection, on which operations are allowed that HTTP/2 forbids on its own. */
-export interface Socket extends Transport {
+export interface Socket extends Connection {
   resume(): unknown
   setKeepAlive(enable: boolean, initialDelayMs: number): unknown
   write(text: string): unknown
@@ -31,7 +31,7 @@ export interface Stream {
   readonly session?:
     | {
         readonly destroyed: boolean
-        readonly socket: Transport
+        readonly socket: Connection
         ping(callback: () => void): boolean
         destroy(): void
       }
@@ -98,12 +98,12 @@ export class OpenResponse {
   readonly patience: Patience
   readonly peer: Peer
   /** Resumes a pipelined request. */
-  begin: (() => void) | undefined
+  begin: (() => void) | undefined = undefined
   /** Bytes received and sent at the last look, and the time since which that number has not changed. */
   progress = -1
   stillSinceMs = 0
   /** The time since which the client has kept the request waiting. */
-  owedSinceMs: number | undefined
+  owedSinceMs: number | undefined = undefined
   /** It was over at the last look, without an event. */
   over = false
   /** The listener has received its one call of `answered` or `unheard`. */
@@ -160,12 +160,12 @@ const NOBODY: EndListener = { responseEnded: () => {} }
 
 /** The other end of a connection, and the responses that it waits for. */
 export class Peer {
-  readonly connection: Transport
+  readonly connection: Connection
   /**
    * The only open response, unless requests are pipelined or multiplexed: a set for one costs more than everything else
    * here.
    */
-  #one: OpenResponse | undefined
+  #one: OpenResponse | undefined = undefined
   readonly #more = new Set<OpenResponse>()
   /** Pipelined requests that wait for their turn. */
   waiting = 0
@@ -181,9 +181,9 @@ export class Peer {
    */
   bytesRead = -1
   silentSinceMs = 0
-  askedMs: number | undefined
+  askedMs: number | undefined = undefined
 
-  constructor(connection: Transport) {
+  constructor(connection: Connection) {
     this.connection = connection
     connection.once('close', () => {
       // Responses still open by then never got a `close` of their own.

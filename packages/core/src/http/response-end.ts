@@ -1,5 +1,6 @@
 import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
 import {
+  type Connection,
   type EndListener,
   isImitation,
   isOver,
@@ -11,7 +12,6 @@ import {
   Peer,
   type Socket,
   type Stream,
-  type Transport,
   wasAborted,
 } from './open-response.js'
 
@@ -54,7 +54,7 @@ const KEEP_ALIVE_MS = 15_000
 export class ResponseWatch {
   readonly #clock: Clock
   readonly #after: After
-  readonly #peers = new WeakMap<Transport, Peer>()
+  readonly #peers = new WeakMap<Connection, Peer>()
   /** Peers with open responses, and some that had one. */
   #busy: Peer[] = []
   #isSet = false
@@ -114,7 +114,7 @@ export class ResponseWatch {
     })
   }
 
-  #peerOf(connection: Transport): Peer {
+  #peerOf(connection: Connection): Peer {
     let peer = this.#peers.get(connection)
     if (peer !== undefined) return peer
     peer = new Peer(connection)

@@ -18,7 +18,7 @@ export interface Weighed {
   readonly over: Sum
 }
 
-interface Place {
+interface MemberPart {
   rate: number
   used: number
   /** The part of the tenant's weight that is at this member. */
@@ -40,7 +40,7 @@ export interface Tenant {
   slot: number
   /** It was refused when it last asked. */
   wants: boolean
-  readonly places: Map<Weighed, Place>
+  readonly places: Map<Weighed, MemberPart>
 }
 
 /** A tenant in a window, and its places: the member, rate, used and part of each. */
@@ -222,7 +222,7 @@ export class Tenants {
     now: number,
     memberOf: (name: string) => Weighed | undefined,
   ): void {
-    const places: Map<Weighed, Place> = new Map()
+    const places: Map<Weighed, MemberPart> = new Map()
     for (const [member, rate, spent, part] of rest) {
       const at = memberOf(member)
       if (at !== undefined) places.set(at, { rate, used: spent, part })
@@ -314,7 +314,7 @@ function levelBelow(strata: Strata, aheadOf: (one: Stratum) => number, level: nu
   return weight > 0 ? Math.max(0, (above - budget) / weight) : 0
 }
 
-function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {
+function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPart, sign: 1 | -1): void {
   const sum = at[place]
   sum.weight += sign * weight * part
   sum.used += sign * used * part

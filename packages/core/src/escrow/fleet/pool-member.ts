@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
 import { Estimates } from '../estimates.js'
-import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
+import { type EscrowVerdict, isRefusal, type Judgement } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
 import { ChildGroups } from './child-groups.js'
@@ -313,7 +313,7 @@ export class PoolMember {
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
-  #judge({ tenant, weight, cost }: DrawRequest, nowMs: number, isPeek = false): Verdict {
+  #judge({ tenant, weight, cost }: DrawRequest, nowMs: number, isPeek = false): EscrowVerdict {
     this.#ledger.advance(nowMs)
     const { judged } = this.#ledger
     const weightHere = weight * this.#reports.shareOf(tenant)

@@ -10,11 +10,8 @@ import {
 } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
 
-// Detection of a shortage.
 /** More than this may be an outage: it is not compensated, and not learned as usual. */
 const OUTAGE = 0.95
-
-// Capacity of the resource.
 /** This part of the delivered rate is served again, regardless of failures. */
 const LEAST_DELIVERED = 0.95
 /** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
@@ -57,8 +54,7 @@ export class FairClock {
   readonly #traffic = new Traffic()
   readonly #soleUser = new SoleUser()
   protected readonly slope: DeliverySlope
-  /** True if many requests are reported at once. */
-  readonly #isLate: boolean
+  readonly #isLate: boolean // many requests are reported at once
   readonly #credit: number
   readonly #probe: number
   readonly #origin: number
