@@ -9,7 +9,7 @@ const sources = readdirSync(PACKAGES)
   .flatMap((name) =>
     readdirSync(`${PACKAGES}${name}/src`, { recursive: true, encoding: 'utf8' }).map((file) => `${name}/src/${file}`),
   )
-  .filter((file) => file.endsWith('.ts') && !/\.test\.ts$|\/fixtures\//.test(file))
+  .filter((file) => /\.tsx?$/.test(file) && !/\.test\.ts$|\/fixtures\//.test(file))
   .map((file) => ({ file, text: readFileSync(PACKAGES + file, 'utf8') }))
 
 /** The types, interfaces and classes that a module declares. */
