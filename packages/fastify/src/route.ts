@@ -11,16 +11,16 @@ export function requireFairRoute(fair: FairRoute | undefined): void {
 }
 
 interface RouteConfig extends RouteSettings<[request: FastifyRequest, reply: FastifyReply]> {
-  readonly skip: boolean
+  readonly skip?: boolean
 }
 
-const NONE: RouteConfig = { skip: false }
+const NONE: RouteConfig = {}
 const SKIPPED: RouteConfig = { skip: true }
 
 /** The settings of a request's route. */
 export function settingsOf(request: FastifyRequest): RouteConfig {
-  const { fair } = request.routeOptions.config
-  return fair === undefined ? NONE : fair === false ? SKIPPED : { ...fair, skip: false }
+  const { fair = NONE } = request.routeOptions.config
+  return fair === false ? SKIPPED : fair
 }
 
 /** Handlers that are wrapped already: the HEAD route gets the GET route's handler. */

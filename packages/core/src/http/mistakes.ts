@@ -1,5 +1,5 @@
 import { show } from '../options.js'
-import { onRejection } from '../rejection.js'
+import { heard } from '../rejection.js'
 import type { Framework } from './http-admission.js'
 
 /** Requests whose names are checked, and answers that show whether the middleware stands before the routes. */
@@ -171,7 +171,7 @@ export function warnOnce(listener: OnWarning): OnWarning {
     if (said.size >= MOST || said.has(message)) return
     said.add(message)
     try {
-      onRejection(listener(message, cause), () => {})
+      heard(listener(message, cause))
     } catch {
       // There is no further listener to tell.
     }
