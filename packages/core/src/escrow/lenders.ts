@@ -1,60 +1,61 @@
 import type { Budget } from './budget.js'
-import type { Group } from './group.js'
+import { type Group, TIE } from './group.js'
 import type { Tenant } from './tenants.js'
 
-/** Tags this close are equal. */
-const TIE = 1 + 1e-9
-
 /**
- * The tenants that were last refused for a cost above their part of the limit, in this window or the one before, with
- * that cost; in order of their first refusal.
+ * The tenants with claims that were last refused for a cost above their part of the limit, in this window or the one
+ * before. Those refused longest ago come first.
  *
- * Two of them would each wait for the other's claim, whatever is left. So their claims hold nothing back from one of
- * them that comes before them: whose use per weight, with the cost that it asks for, is not above theirs. If its call is
- * admitted only because of that, their claims return as far as they are still free.
+ * Two of them would each wait for the other's claim, whatever is left. So their claims hold nothing back from the first
+ * of them: the one that its call brings least far, per weight. In a tree it has to be first among its siblings, and so
+ * its group among those of the group, and so on: up to the group in which that ends, the others lend. If its call is
+ * admitted only because of that, their claims return as far as they are still free. A tenant that has lent its whole
+ * claim lends no more until it is refused again.
  */
 export class Lenders {
-  readonly #costs: Map<Tenant, number> = new Map()
+  readonly #tenants: Set<Tenant> = new Set()
 
-  /** The cost for which a tenant was refused; 0: it is not one of them. */
-  costOf(tenant: Tenant): number {
-    return this.#costs.get(tenant) ?? 0
+  /** It was refused last. */
+  add(tenant: Tenant): void {
+    this.#tenants.delete(tenant)
+    this.#tenants.add(tenant)
   }
 
-  /** Notes that a tenant was refused for a cost above its part of the limit; or, with 0, that it was not. */
-  note(tenant: Tenant, cost: number): void {
-    if (cost > 0) this.#costs.set(tenant, cost)
-    else this.#costs.delete(tenant)
-  }
-
-  /**
-   * Those that have a claim, and come after a tenant that asks for `cost`, the latest first, until their claims make up
-   * for `lack`, the amount that it misses; none if they do not.
-   */
-  after(tenant: Tenant, cost: number, lack: number, tau: number): Tenant[] {
-    const after: Tenant[] = []
-    let most = 0
-    for (const [other, otherCost] of [...this.#costs].reverse()) {
-      if (other === tenant || other.released > 0 || !isBefore(tenant, cost, other, otherCost)) continue
-      other.parent.locate()
-      other.guarantee = other.weight * other.parent.level
-      const claim = other.ownClaim(tau)
-      if (claim > 0) after.push(other)
-      most += claim
-      if (most >= lack) return after
+  /** Those in a group that have a claim to lend to a tenant. */
+  *to(tenant: Tenant, scope: Group, tau: number): Iterable<Tenant> {
+    for (const lender of this.#tenants) {
+      if (lender === tenant || lender.released > 0 || !isIn(lender, scope)) continue
+      lender.parent.locate()
+      lender.guarantee = lender.weight * lender.parent.level
+      if (lender.ownClaim(tau) > 0) yield lender
     }
-    return []
+  }
+
+  /** It has lent all. */
+  drop(tenant: Tenant): void {
+    this.#tenants.delete(tenant)
   }
 
   clear(): void {
-    this.#costs.clear()
+    this.#tenants.clear()
   }
 }
 
-function isBefore(one: Tenant, cost: number, two: Tenant, otherCost: number): boolean {
-  return (one.passed + cost) / one.weight <= ((two.passed + otherCost) / two.weight) * TIE
+function isIn(tenant: Tenant, scope: Group): boolean {
+  let node: Group | Tenant = tenant
+  while (node.parent !== undefined && node !== scope) node = node.parent
+  return node === scope
 }
 
+/** The highest group up to which it is a tenant's turn among those; undefined if it is not the first in its own. */
+export function scopeOf(tenant: Tenant, cost: number, most: number): Group | undefined {
+  let scope: Group | undefined
+  for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+    if ((node.passed + cost) / node.weight > node.parent.leastLargeTag(node, most) * TIE) break
+    scope = node.parent
+  }
+  return scope
+}
 /** Updates the groups of a node about it. */
 export function recount(from: Group | Tenant, tau: number): void {
   from.parent?.locate()

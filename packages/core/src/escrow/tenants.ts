@@ -1,6 +1,5 @@
 import { ownCopy } from '../path.js'
 import type { Group } from './group.js'
-import type { Lenders } from './lenders.js'
 
 /**
  * A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. Everything except its place belongs to one
@@ -26,6 +25,10 @@ export class Node {
   released = 0
   /** The least recently refused cost of a tenant in here; Infinity if none waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
+  /**
+   * The least cost above its part of the limit for which a tenant in here was last refused; Infinity if there is none.
+   */
+  exceeds: number = Number.POSITIVE_INFINITY
   /** The lowest finish tag of siblings with a tenant that waits for an available cost, as last computed. */
   rivalTag: number = Number.POSITIVE_INFINITY
   /** The guarantee of its weight, including the part that counts as used before; as last computed. */
@@ -65,6 +68,7 @@ export class Node {
     this.elsewhere = 0
     this.released = 0
     this.waitsFor = Number.POSITIVE_INFINITY
+    this.exceeds = Number.POSITIVE_INFINITY
     this.guarantee = 0
   }
 }
@@ -259,7 +263,7 @@ export interface Kept extends Place {
   readonly weight: number
   readonly debt: number
   readonly returnMs: number
-  /** The cost above its part of the limit for which it was last refused, or 0. */
+  /** The cost above its part of the limit for which it was last refused, or Infinity. */
   readonly exceeds: number
   readonly standing: Share
 }
@@ -304,7 +308,6 @@ export class Memory {
     turnedAway: ReadonlyMap<string, TurnedAway>,
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
-    lenders: Lenders,
   ) {
     const room = Math.floor(maxStrangers * KEPT)
     for (const tenant of tenants) if (tenant.hasAsked && tenant.returnMs > 0) this.#note(tenant)
@@ -315,7 +318,7 @@ export class Memory {
       debt: number,
       returnMs: number,
       asks = 0,
-      exceeds = 0,
+      exceeds = Number.POSITIVE_INFINITY,
     ): void => {
       const { weight, group, isNamed } = of
       if (!isNamed && this.kept.length >= room) return
@@ -328,10 +331,10 @@ export class Memory {
     }
     const lateDebt = (name: string): number => lateDebts.get(name)?.amount ?? 0
     for (const tenant of tenants) {
-      const { name, weight, parent: group, isNamed, hasAsked, returnMs } = tenant
+      const { name, weight, parent: group, isNamed, hasAsked, returnMs, exceeds } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant !== group.shared && (hasAsked || debt > 0))
-        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant), lenders.costOf(tenant))
+        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant), exceeds)
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))
