@@ -287,7 +287,9 @@ interface Standing {
 /**
  * The tenants that asked in a window, and the amounts that count in the next one. Of two siblings that want more, the
  * one that got more per weight comes after the other until that has caught up: by a window's guarantee at most, or by
- * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does.
+ * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does. One that left
+ * a part of its guarantee, and does not want more, comes after nobody: the claim of a tenant that is ahead of others ages
+ * later, and it would keep that part for nothing from those that wait.
  *
  * All that are ahead of a member are so by one window's budget of the group at most, together, and by the cost that it
  * waits for itself; so does a member enter that has not asked before. Otherwise it would get the many guarantees that wait
@@ -310,7 +312,7 @@ export class Memory {
     maxStrangers: number,
   ) {
     const room = Math.floor(maxStrangers * KEPT)
-    for (const tenant of tenants) if (tenant.hasAsked && tenant.returnMs > 0) this.#note(tenant)
+    for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
     const keep = (
       name: string,
       of: Place & { weight: number },
@@ -325,7 +327,7 @@ export class Memory {
       const standing = { ahead: this.#ahead(group, share), asks }
       this.kept.push({ name, weight, group, isNamed, debt, returnMs, exceeds, standing })
       for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent) {
-        const shareOfGroup = node.active ? shareOf(node) : node.parent.level
+        const shareOfGroup = node.active ? this.#shareOf(node, this.#standings.has(node)) : node.parent.level
         this.#groups.set(node, { ahead: this.#ahead(node.parent, shareOfGroup), asks: asksOf(node) })
       }
     }
@@ -334,7 +336,15 @@ export class Memory {
       const { name, weight, parent: group, isNamed, hasAsked, returnMs, exceeds } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant !== group.shared && (hasAsked || debt > 0))
-        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant), exceeds)
+        keep(
+          name,
+          { weight, group, isNamed },
+          this.#shareOf(tenant, wantsMore(tenant)),
+          debt,
+          returnMs,
+          asksOf(tenant),
+          exceeds,
+        )
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))
@@ -342,6 +352,12 @@ export class Memory {
       if (!known.has(name)) keep(name, one, one.group.level, lateDebt(name), one.returnMs)
     for (const [name, one] of lateDebts)
       if (!known.has(name) && !turnedAway.has(name)) keep(name, one, one.group.level, one.amount, 0)
+  }
+
+  /** Its relevant amount, per weight; 0 if it could have had more and does not want it. */
+  #shareOf(node: Group | Tenant, wants: boolean): number {
+    const { used, elsewhere, carried, weight } = node
+    return wants || used + elsewhere + carried >= weight * node.parent!.level ? shareOf(node) : 0
   }
 
   /** A tenant wants more, and so do its groups. */
@@ -431,6 +447,11 @@ function levelBelow(members: readonly Node[], amount: number): number {
 /** The relevant amount of a node, per weight. */
 function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
+}
+
+/** It was refused when it last asked. */
+function wantsMore({ hasAsked, returnMs }: Tenant): boolean {
+  return hasAsked && returnMs > 0
 }
 
 function asksOf({ waitsFor }: Node): number {
