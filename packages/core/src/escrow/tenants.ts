@@ -257,6 +257,9 @@ export interface LateDebt extends Place {
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
 
+/** Amounts this close are equal. */
+const TIE = 1 + 1e-9
+
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
   readonly name: string
@@ -357,7 +360,8 @@ export class Memory {
   /** Its relevant amount, per weight; 0 if it could have had more and does not want it. */
   #shareOf(node: Group | Tenant, wants: boolean): number {
     const { used, elsewhere, carried, weight } = node
-    return wants || used + elsewhere + carried >= weight * node.parent!.level ? shareOf(node) : 0
+    const isUp = (used + elsewhere + carried) * TIE >= weight * node.parent!.level
+    return wants || isUp ? shareOf(node) : 0
   }
 
   /** A tenant wants more, and so do its groups. */

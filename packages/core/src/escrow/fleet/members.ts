@@ -45,6 +45,8 @@ export interface Tenant {
   readonly places: Map<Weighed, Place>
 }
 
+/** Amounts this close are equal. */
+const TIE = 1 + 1e-9
 /** Added to whether a saved tenant wants more, if it lends its claim. */
 const LENDS = 2
 
@@ -293,7 +295,7 @@ export class Tenants {
     const before = this.#before.get(name)
     let carried = weight * this.#least(0)
     if (before !== undefined) {
-      const isContent = !before.wants && before.used < before.weight * level
+      const isContent = !before.wants && before.used * TIE < before.weight * level
       const own = isContent ? 0 : Math.min(most, before.used / before.weight - least)
       const ahead = Math.max(own, this.#least(before.wants ? before.ask / before.weight : 0))
       carried = this.#reweighed(before.weight * ahead, before.weight, weight)
