@@ -3,17 +3,8 @@ import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { enter, Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
-import { Lenders, reclaim, recount, release, scopeOf } from './lenders.js'
-import {
-  type LateDebt,
-  Memory,
-  type Place,
-  Roster,
-  SHARED,
-  type Tenant,
-  type TurnedAway,
-  WaitingList,
-} from './tenants.js'
+import { Lenders, reclaim, recount, release, WaitingList } from './refused.js'
+import { type LateDebt, Memory, type Place, Roster, SHARED, type Tenant, type TurnedAway } from './tenants.js'
 
 /** Duration of a wait after the refusal, as a share of the window. */
 const WAIT = 1 / 10
@@ -233,32 +224,13 @@ export class Ledger {
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
     else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
     this.#decide(tenant, cost)
-    if (this.judged.exceeds && this.judged.verdict === 'over-share') this.#decideOnLent(tenant, cost)
+    if (this.judged.exceeds && this.judged.verdict === 'over-share')
+      this.#lenders.help(this.judged, this.#budget, () => this.#decide(tenant, cost))
     return this.judged.verdict
   }
 
   #decide(tenant: Tenant, cost: number): void {
     this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
-  }
-
-  /** Judges without the claims of lenders, as many as are needed. */
-  #decideOnLent(tenant: Tenant, cost: number): void {
-    const { left, tau, tolerance } = this.#budget
-    const scope = scopeOf(tenant, cost, left + tolerance)
-    if (scope === undefined) return
-    const own = tenant.exceeds < Number.POSITIVE_INFINITY ? tenant.ownClaim(tau) : 0
-    if (scope.mostLent(tau) - own < this.judged.lack - tolerance) return
-    const lenders: Tenant[] = []
-    for (const lender of this.#lenders.to(tenant, scope, tau)) {
-      release(lender, 1, tau)
-      lenders.push(lender)
-      this.#decide(tenant, cost)
-      if (this.judged.allowed) break
-    }
-    const { allowed } = this.judged
-    for (const lender of lenders) release(lender, -1, tau)
-    if (allowed) this.judged.borrowFrom(lenders)
-    else if (lenders.length > 0) this.#decide(tenant, cost)
   }
 
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */

@@ -122,53 +122,6 @@ export class Tenant extends Node {
   }
 }
 
-/** Tenants that wait, in order of refusal. */
-export class WaitingList {
-  #first: Tenant | undefined
-  #last: Tenant | undefined
-  #count = 0
-
-  get count(): number {
-    return this.#count
-  }
-
-  /** The tenant that was refused longest ago. */
-  get first(): Tenant | undefined {
-    return this.#first
-  }
-
-  /** Puts a tenant at the end. */
-  add(tenant: Tenant, nowMs: number): void {
-    if (tenant.waits) this.remove(tenant)
-    tenant.waitsSinceMs = nowMs
-    tenant.before = this.#last
-    if (this.#last === undefined) this.#first = tenant
-    else this.#last.after = tenant
-    this.#last = tenant
-    this.#count++
-  }
-
-  /** Removes a tenant. */
-  remove(tenant: Tenant): void {
-    const { before, after } = tenant
-    if (before === undefined) this.#first = after
-    else before.after = after
-    if (after === undefined) this.#last = before
-    else after.before = before
-    tenant.before = undefined
-    tenant.after = undefined
-    tenant.waitsFor = Number.POSITIVE_INFINITY
-    this.#count--
-  }
-
-  /** Clears the list; the tenants themselves must be updated. */
-  clear(): void {
-    this.#first = undefined
-    this.#last = undefined
-    this.#count = 0
-  }
-}
-
 /** The name of the tenant that strangers share once there are too many. No tenant's own name is empty. */
 export const SHARED = ''
 

@@ -1,6 +1,5 @@
-import { claimOf } from './pool.js'
 import type { TenantReport } from './store.js'
-import { layer, type Strata, type Stratum, stratumOf } from './strata.js'
+import { budgetOf, claimOf, layer, levelBelow, type Strata, type Stratum, stratumOf } from './strata.js'
 
 /** Sums of one kind of a member's tenants: their weights at it, and their use, as far as that counts. */
 interface Sum {
@@ -316,29 +315,6 @@ export class Tenants {
     if (ask > 0 && slot === now) layer(line, one, sign)
     else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
   }
-}
-
-/** The last window's budget, and the amount carried. It was used up if claims had to sink. */
-function budgetOf(active: Strata, level: number): number {
-  let [all, used] = [0, 0]
-  for (const one of active) {
-    all += one.weight
-    used += one.used
-  }
-  return Math.max(level * all, used)
-}
-
-/** The level per weight, not below 0, above which strata are ahead by that budget together. */
-function levelBelow(strata: Strata, aheadOf: (one: Stratum) => number, budget: number): number {
-  let [weight, above] = [0, 0]
-  for (let at = strata.length - 1; at >= 0; at--) {
-    const one = strata[at]!
-    const ahead = aheadOf(one)
-    if (above - weight * ahead >= budget) break
-    weight += one.weight
-    above += one.weight * ahead
-  }
-  return weight > 0 ? Math.max(0, (above - budget) / weight) : 0
 }
 
 function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {

@@ -1,6 +1,54 @@
 import type { Budget } from './budget.js'
 import { type Group, TIE } from './group.js'
+import type { Judgement } from './judgement.js'
 import type { Tenant } from './tenants.js'
+
+/** Tenants that wait, in order of refusal. */
+export class WaitingList {
+  #first: Tenant | undefined
+  #last: Tenant | undefined
+  #count = 0
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** The tenant that was refused longest ago. */
+  get first(): Tenant | undefined {
+    return this.#first
+  }
+
+  /** Puts a tenant at the end. */
+  add(tenant: Tenant, nowMs: number): void {
+    if (tenant.waits) this.remove(tenant)
+    tenant.waitsSinceMs = nowMs
+    tenant.before = this.#last
+    if (this.#last === undefined) this.#first = tenant
+    else this.#last.after = tenant
+    this.#last = tenant
+    this.#count++
+  }
+
+  /** Removes a tenant. */
+  remove(tenant: Tenant): void {
+    const { before, after } = tenant
+    if (before === undefined) this.#first = after
+    else before.after = after
+    if (after === undefined) this.#last = before
+    else after.before = before
+    tenant.before = undefined
+    tenant.after = undefined
+    tenant.waitsFor = Number.POSITIVE_INFINITY
+    this.#count--
+  }
+
+  /** Clears the list; the tenants themselves must be updated. */
+  clear(): void {
+    this.#first = undefined
+    this.#last = undefined
+    this.#count = 0
+  }
+}
 
 /**
  * The tenants with claims that were last refused for a cost above their part of the limit, in this window or the one
@@ -21,8 +69,28 @@ export class Lenders {
     this.#tenants.add(tenant)
   }
 
+  /** Judges again, without the claims of as many of them as are needed; `decide` judges. */
+  help(judged: Judgement, { left, tau, tolerance }: Budget, decide: () => void): void {
+    const { tenant, cost, lack } = judged
+    const scope = scopeOf(tenant, cost, left + tolerance)
+    if (scope === undefined) return
+    const own = tenant.exceeds < Number.POSITIVE_INFINITY ? tenant.ownClaim(tau) : 0
+    if (scope.mostLent(tau) - own < lack - tolerance) return
+    const lenders: Tenant[] = []
+    for (const lender of this.#to(tenant, scope, tau)) {
+      release(lender, 1, tau)
+      lenders.push(lender)
+      decide()
+      if (judged.allowed) break
+    }
+    const { allowed } = judged
+    for (const lender of lenders) release(lender, -1, tau)
+    if (allowed) judged.borrowFrom(lenders)
+    else if (lenders.length > 0) decide()
+  }
+
   /** Those in a group that have a claim to lend to a tenant. */
-  *to(tenant: Tenant, scope: Group, tau: number): Iterable<Tenant> {
+  *#to(tenant: Tenant, scope: Group, tau: number): Iterable<Tenant> {
     for (const lender of this.#tenants) {
       if (lender === tenant || lender.released > 0 || !isIn(lender, scope)) continue
       lender.parent.locate()
@@ -48,7 +116,7 @@ function isIn(tenant: Tenant, scope: Group): boolean {
 }
 
 /** The highest group up to which it is a tenant's turn among those; undefined if it is not the first in its own. */
-export function scopeOf(tenant: Tenant, cost: number, most: number): Group | undefined {
+function scopeOf(tenant: Tenant, cost: number, most: number): Group | undefined {
   let scope: Group | undefined
   for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
     if ((node.passed + cost) / node.weight > node.parent.leastLargeTag(node, most) * TIE) break
