@@ -271,7 +271,7 @@ export class Ledger {
     // A tenant that asks for the same again keeps its place in line.
     const isInLine = tenant.waitsFor === cost && tenant.exceeds === exceeds
     tenant.exceeds = exceeds
-    if (this.judged.exceeds && tenant.ownClaim(this.#budget.tau) > 0) this.#lenders.add(tenant)
+    if (this.judged.exceeds && tenant.ownClaim(this.#budget.tau) > this.#budget.tolerance) this.#lenders.add(tenant)
     else this.#lenders.drop(tenant)
     this.#waiting.add(tenant, this.#budget.nowMs)
     tenant.waitsFor = cost
