@@ -91,8 +91,8 @@ export interface Report {
   readonly kept: number
 }
 
-/** A refused tenant is in line for this part of a window. */
-const WANTING = 0.1
+/** A refused tenant is in line for this part of a window: it is told to return in a tenth at most, and may be late. */
+const WANTING = 0.15
 /** Demand in the first part of a window is measured as if it took this long. */
 const FIRST_LOOK = 0.01
 
