@@ -20,7 +20,7 @@ const SKIPPED: RouteConfig = { skip: true }
 const NO_ROUTES = '(empty tree)'
 
 /**
- * RouteConfig of the routes of an app. Fastify makes an object each time that a request's route is read, so it is read only
+ * Settings of the routes of an app. Fastify makes an object each time that a request's route is read, so it is read only
  * if a route has settings, or may have: one that is older than the plugin.
  */
 export class Routes {
