@@ -1,6 +1,6 @@
 /** Made by `bundle.mjs` from `views/drawn.tsx`. */
-import type { Place } from './views.js'
+import type { ViewPlace } from './views.js'
 
 export declare const NAMES: readonly string[]
-export declare function drawInto(place: Place, name: string, props: object | null): void
+export declare function drawInto(place: ViewPlace, name: string, props: object | null): void
 export declare function textOf(name: string, props: object): string

@@ -21,7 +21,7 @@ export type {
 } from './views/props.js'
 
 /** An element of a page. */
-export interface Place {
+export interface ViewPlace {
   readonly nodeType: number
 }
 
@@ -35,7 +35,7 @@ export const VIEWS_STYLE: string = STYLE_OF_VIEWS
  * Draws a view into an otherwise empty element; a further call updates the differences. `null` removes it. Throws a
  * `TypeError` for an unknown view.
  */
-export function drawView<Name extends keyof Views>(place: Place, view: Name, props: Views[Name] | null): void {
+export function drawView<Name extends keyof Views>(place: ViewPlace, view: Name, props: Views[Name] | null): void {
   requireView(view)
   drawInto(place, view, props)
 }

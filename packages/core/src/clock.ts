@@ -18,14 +18,14 @@ export function originMs(clock: Clock): number {
 }
 
 /** `setTimeout` fires immediately for a longer time. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1
+const LONGEST_TIMER_MS = 0x7fff_ffff
 
 /** The platform's timer, unref'd where the runtime supports that. Waits at most 24.8 days: a later timer fires then. */
 export const systemAfter: After = (ms, fn) => {
-  const timer: unknown = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS))
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
-    timer.unref()
-  return () => clearTimeout(timer as ReturnType<typeof setTimeout>)
+  const timer = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS))
+  // A number in most runtimes.
+  ;(timer as { unref?(): void }).unref?.()
+  return () => clearTimeout(timer)
 }
 
 /** Clocks are corrected by less than this gradually, as by NTP: a smaller step back is noise. */

@@ -5,7 +5,7 @@ import type { Overrides } from './admission/overrides.js'
 import type { Passage, Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
-import { requireFairOptions } from './fair/options.js'
+import { requireFairOptions, requireLink } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
 import {
   type Check,
@@ -20,7 +20,7 @@ import {
 } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
-import { safeWeight, type WeightOf, weightFrom } from './weight.js'
+import { safeWeight, type WeightOf } from './weight.js'
 
 /**
  * Options of {@link createGate}. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
@@ -100,7 +100,7 @@ const byItsMaker: Check = () => {}
 
 const CHECKS: Readonly<Record<keyof GateOptions, Check>> = {
   name: requireText,
-  fleet: (_name, fleet) => requireFunction('fleet.join', (fleet as Partial<ClockLink> | null)?.join),
+  fleet: requireLink,
   fair: (_name, fair) => fair === false || requireFairOptions(fair),
   shed: byItsMaker,
   stages: (name, stages) => Array.isArray(stages) || fail(name, 'an array', stages),
@@ -133,11 +133,11 @@ export function createGate(options: GateOptions = {}): Gate {
   const clock = steady(options.clock ?? systemClock)
   let gate: Gate | undefined
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
-  const weightOf = weightsOf(options, (error) => failed('weightOf', error))
+  const weights = overrides === undefined ? options.weightOf : overrides.weighing(options.weightOf)
+  const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
   const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
 
-  const { fair: given = {} } = options
-  const fair = withFleet(withWeight(given, weightOf), options)
+  const fair = fairOptions(options, weightOf)
 
   const between: Stage[] = []
   if (shed !== false) between.push(stageOf('shed', shed, seams))
@@ -166,36 +166,25 @@ export function createGate(options: GateOptions = {}): Gate {
   return gate
 }
 
-/** The gate's weights, boosts included; undefined if all flows weigh the same. */
-function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown) => void): GateSeams['weightOf'] {
-  if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
-  return safeWeight((flow, above) => {
-    const weight = weightFrom(weightOf, flow, above)
-    return above.length === 0 ? overrides.boosted(flow, weight) : weight
-  }, failed)
-}
-
-/** FAIR's options, with the gate's weights unless they have their own. The rule `blue` has no weights. */
-function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']): FairOptions | false {
-  if (weightOf === undefined || fair === false || fair.rule === 'blue') return fair
-  return withDefaults(fair, { weightOf })
-}
-
 function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value)
 }
 
-/** FAIR's options, with the gate's name and fleet unless they say which gates share the clock. */
-function withFleet(
-  fair: FairOptions | false,
-  { name, fleet, clock }: Pick<GateOptions, 'name' | 'fleet' | 'clock'>,
+/** FAIR's options, with the gate's weights, name and fleet unless they have their own. The rule `blue` has none. */
+function fairOptions(
+  { fair = {}, name, fleet, clock }: GateOptions,
+  weightOf: GateSeams['weightOf'],
 ): FairOptions | false {
-  const isClock = fair !== false && fair.rule !== 'blue'
-  if (fleet !== undefined && !isClock) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
+  if (fair === false || fair.rule === 'blue') {
+    if (fleet !== undefined) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
+    return fair
+  }
   // A gate with its own `clock` is shared with other processes only if it has a `fleet`.
-  const isNamed = name !== undefined && clock === undefined
-  if (!isClock || (!isNamed && fleet === undefined)) return fair
-  return withDefaults(fair, { shared: { name: name ?? DEFAULT_NAME, ...(fleet !== undefined && { link: fleet }) } })
+  const isShared = fleet !== undefined || (name !== undefined && clock === undefined)
+  return withDefaults(fair, {
+    ...(weightOf && { weightOf }),
+    ...(isShared && { shared: { name: name ?? DEFAULT_NAME, ...(fleet && { link: fleet }) } }),
+  })
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {

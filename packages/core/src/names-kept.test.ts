@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { Overrides } from './admission/overrides.js'
 import { WeightedFairEscrow } from './escrow/escrow.js'
 import { AddressFlows } from './http/address-flow.js'
-import { Warnings } from './http/mistakes.js'
+import { warnOnce } from './http/mistakes.js'
 import { MemoryQuotaStore } from './quota/store.js'
 import { LearnedCosts } from './sfq/costs.js'
 import { manualClock } from './testing/manual-clock.js'
@@ -64,7 +64,10 @@ const KEEPERS: readonly [string, () => { keep(name: string): unknown; whole: obj
   [
     'addresses seen lately',
     () => {
-      const whole = new AddressFlows(56, new Warnings(() => {}))
+      const whole = new AddressFlows(
+        56,
+        warnOnce(() => {}),
+      )
       const addressOf = (name: string): string => `203.0.113.${Number(name.slice(-3))}`
       // The form a proxy's header has: the address is a part of a long string.
       const cut = (address: string): string => /; (.+)/.exec(`${'x'.repeat(200_000)}; ${address}:65000`)![1]!

@@ -90,11 +90,11 @@ export function requireOneOf(name: string, value: unknown, words: readonly strin
 /** Checks the value of one option; throws an error that names it. */
 export type Check = (name: string, value: unknown) => void
 
-/** Checks the given options that `checks` names. */
-export function requireGiven(checks: Readonly<Record<string, Check>>, options: object): void {
+/** Checks the given options that `checks` names; `prefix` stands before their names in messages. */
+export function requireGiven(checks: Readonly<Record<string, Check>>, options: object, prefix: string = ''): void {
   for (const [option, check] of Object.entries(checks)) {
     const value = (options as Record<string, unknown>)[option]
-    if (value !== undefined) check(option, value)
+    if (value !== undefined) check(prefix + option, value)
   }
 }
 

@@ -1,3 +1,6 @@
+/** A value, or a promise of it. */
+export type NowOrLater<T> = T | Promise<T>
+
 /**
  * Handles the result of a user's function that is not awaited. The function may still be async: its rejection goes to
  * `failed`, because an unhandled one would end the process.

@@ -22,7 +22,7 @@ export function nearestWeight(weight: number): number {
   return Math.min(MOST_WEIGHT, Math.max(LEAST_WEIGHT, weight))
 }
 
-const NO_NAMES: readonly string[] = Object.freeze([])
+const NO_NAMES: readonly string[] = /* @__PURE__ */ Object.freeze([])
 
 /** The weight of a flow or tenant, checked; 1 without `weightOf`. Throws what `weightOf` throws. */
 export function weightFrom(weightOf: WeightOf | undefined, name: string, above: readonly string[] = NO_NAMES): number {

@@ -1,9 +1,9 @@
 import type { Gate } from '@fairlead/core'
 import {
-  type Answer,
   type FairRequest,
   type Framework,
   fairOf,
+  type GateAnswer,
   type HttpOptions,
   type HttpVisit,
   NodeAdmission,
@@ -55,7 +55,7 @@ const express: Framework<[request: Request, response: Response]> = {
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new NodeAdmission(express, options)
 
-  function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer, next: NextFunction): void {
+  function proceed(visit: HttpVisit<[Request, Response]>, decision: GateAnswer, next: NextFunction): void {
     const [req, res] = visit.target
     if (decision === undefined) {
       // This gate has judged the request outside the app: the handler finds that visit here, too.

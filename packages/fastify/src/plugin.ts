@@ -1,9 +1,9 @@
 import type { Gate } from '@fairlead/core'
 import {
-  type Answer,
   type FairRequest,
   type Framework,
   fairOf,
+  type GateAnswer,
   type HttpOptions,
   type HttpRefusal,
   type HttpVisit,
@@ -75,7 +75,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   )
   const { gate } = admission
 
-  function proceed(visit: HttpVisit<Target>, decision: Answer, done: () => void): void {
+  function proceed(visit: HttpVisit<Target>, decision: GateAnswer, done: () => void): void {
     const [request, reply] = visit.target
     if (decision === undefined) {
       // This gate has judged the request outside the app: the handler finds that visit here, too.

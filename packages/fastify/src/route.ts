@@ -10,11 +10,11 @@ export function requireFairRoute(fair: FairRoute | undefined): void {
   if (fair !== undefined && fair !== false) requireRouteSettings('config.fair', fair)
 }
 
-interface Settings extends RouteSettings<[request: FastifyRequest, reply: FastifyReply]> {
+interface RouteConfig extends RouteSettings<[request: FastifyRequest, reply: FastifyReply]> {
   readonly skip?: boolean
 }
 
-const SKIPPED: Settings = { skip: true }
+const SKIPPED: RouteConfig = { skip: true }
 
 /** What Fastify prints of an app without routes. */
 const NO_ROUTES = '(empty tree)'
@@ -38,13 +38,13 @@ export class Routes {
   }
 
   /** The settings of a request's route, if it has any. */
-  settingsOf(request: FastifyRequest): Settings | undefined {
+  settingsOf(request: FastifyRequest): RouteConfig | undefined {
     this.#haveSettings ??= !this.#isFirst || this.#known.some(({ config }) => config?.fair !== undefined)
     return this.#haveSettings ? settingsOf(request) : undefined
   }
 }
 
-function settingsOf(request: FastifyRequest): Settings | undefined {
+function settingsOf(request: FastifyRequest): RouteConfig | undefined {
   const { fair } = request.routeOptions.config
   return fair === false ? SKIPPED : fair
 }

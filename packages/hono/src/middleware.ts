@@ -1,6 +1,6 @@
 import type { Gate } from '@fairlead/core'
 import { awake, isWorkerd, outerOf, runtime, withPermitTimeout } from '@fairlead/core/fetch'
-import { type Answer, type FairRequest, type Framework, type HttpOptions, runFor } from '@fairlead/core/http'
+import { type FairRequest, type Framework, type GateAnswer, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { addressOf, carryOn, headersOf, hostOf, statusOf, watchResponse } from './host.js'
 import { answerNobody, refuse, tell } from './refuse.js'
@@ -44,7 +44,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, hostOf(c)))
     const watch = watchResponse(c, visit, admission)
     const asked = admission.ask(visit)
-    let decision: Answer
+    let decision: GateAnswer
     if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
     else decision = asked
     if (decision === undefined) {

@@ -1,9 +1,9 @@
 import type { Gate } from '@fairlead/core'
 import {
-  type Answer,
   type FairRequest,
   type Framework,
   fairOf,
+  type GateAnswer,
   type HttpOptions,
   type HttpVisit,
   NodeAdmission,
@@ -54,7 +54,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   function proceed(
     visit: KoaVisit,
-    decision: Answer,
+    decision: GateAnswer,
     ctx: ParameterizedContext<FairState>,
     next: Next,
   ): Promise<unknown> {

@@ -2,8 +2,8 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Decision, type Gate, type Permit, type Refusal, refuse } from '@fairlead/core'
 import {
-  type Answer,
   type Framework,
+  type GateAnswer,
   type HttpRefusal,
   type HttpVisit,
   NodeAdmission,
@@ -15,7 +15,7 @@ import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { addressOf, type Exchange, exchangeOf, headersOf, onSharedResponseEnd, outerVisit } from './context.js'
 import { decoratedBy } from './decorators.js'
 import { FairException, transportException } from './exception.js'
-import { type FairOptions, requireFairOptions } from './options.js'
+import { type FairModuleOptions, requireFairOptions } from './options.js'
 
 /** A request to a Nest handler, on its way through the gate. */
 export type GuardedVisit = HttpVisit<[context: ExecutionContext]>
@@ -24,7 +24,7 @@ export type GuardedVisit = HttpVisit<[context: ExecutionContext]>
 type Guarded = Record<symbol, GuardedVisit | null | undefined>
 
 /** The common part of Express's response and Fastify's reply. */
-interface Reply {
+interface AdapterReply {
   header(name: string, value: string): unknown
   status(code: number): unknown
   /** Fastify's: stops Fastify from touching the response. */
@@ -49,7 +49,7 @@ const GONE: Refusal = refuse('gate', 'gone', false, 0)
 /** The common part of guard and interceptor: the gate, and the form of refusals. One for each `FairModule`. */
 export class FairAdmission {
   readonly #http: NodeAdmission<[context: ExecutionContext]>
-  readonly #handler: FairOptions['handler']
+  readonly #handler: FairModuleOptions['handler']
   readonly #exchange: (context: ExecutionContext) => Exchange | undefined
   readonly #closesGate: boolean
   /**
@@ -59,7 +59,7 @@ export class FairAdmission {
   readonly #guarded = Symbol('guarded')
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
-  constructor(options: FairOptions) {
+  constructor(options: FairModuleOptions) {
     requireFairOptions(options)
     const { at: _, exchange = exchangeOf, ...http } = options
     this.#http = new NodeAdmission(nest, http)
@@ -93,7 +93,7 @@ export class FairAdmission {
   }
 
   /** Asks the gate. Undefined: no gate judges this request. */
-  ask(visit: GuardedVisit): Answer | Promise<Answer> {
+  ask(visit: GuardedVisit): GateAnswer | Promise<GateAnswer> {
     return this.#http.ask(visit)
   }
 
@@ -114,7 +114,7 @@ export class FairAdmission {
     const type = context.getType()
     const isGone = refusal.refusal.reason === 'gone'
     // Over HTTP/2 on Node 20, answering a stream that is gone throws where Fastify cannot catch it.
-    if (isGone && type === 'http') context.getArgByIndex<Reply>(1).hijack?.()
+    if (isGone && type === 'http') context.getArgByIndex<AdapterReply>(1).hijack?.()
     const isOurs = !isGone && (type !== 'http' || (await prepare(context, refusal)))
     if (!isOurs) throw new FairException(refusal)
     const body = await this.#answer(context, refusal)
@@ -164,7 +164,7 @@ async function prepare(context: ExecutionContext, { status, headers }: HttpRefus
   }
   const request: IncomingMessage & { raw?: IncomingMessage } = context.getArgByIndex(0)
   refuseBody(request.raw ?? request, raw)
-  const reply: Reply = context.getArgByIndex(1)
+  const reply: AdapterReply = context.getArgByIndex(1)
   reply.status(status)
   for (const [name, value] of Object.entries(headers)) reply.header(name, value)
   return true
@@ -176,7 +176,7 @@ async function prepare(context: ExecutionContext, { status, headers }: HttpRefus
  * stays.
  */
 function setProblemType(context: ExecutionContext): void {
-  const reply: Reply = context.getArgByIndex(1)
+  const reply: AdapterReply = context.getArgByIndex(1)
   if (reply.hijack !== undefined) {
     reply.header('Content-Type', PROBLEM_JSON)
     return

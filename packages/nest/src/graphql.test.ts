@@ -14,7 +14,7 @@ import {
   type At,
   Fair,
   FairModule,
-  type FairOptions,
+  type FairModuleOptions,
   FairPermit,
   type FairRequest,
   ResourceExhaustedError,
@@ -80,7 +80,7 @@ afterEach(async () => {
 })
 
 describe('GraphQL', () => {
-  async function start(options: FairOptions, config: Partial<ApolloDriverConfig> = {}): Promise<number> {
+  async function start(options: FairModuleOptions, config: Partial<ApolloDriverConfig> = {}): Promise<number> {
     @Module({ providers: [Items] })
     class Resolvers {}
     const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, typeDefs, ...config })
@@ -115,7 +115,7 @@ describe('GraphQL', () => {
 
   it('flow is named from the context of the operation', async () => {
     const probe = probeStage()
-    const flow: FairOptions['flow'] = (context) =>
+    const flow: FairModuleOptions['flow'] = (context) =>
       GqlExecutionContext.create(context).getContext<{ req: { headers: Record<string, string> } }>().req.headers[
         'x-tenant'
       ]

@@ -1,4 +1,4 @@
-import type { Answer } from '@fairlead/core/http'
+import type { GateAnswer } from '@fairlead/core/http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import { FairAdmission, type GuardedVisit } from './admission.js'
 import { showVisit } from './context.js'
@@ -25,7 +25,7 @@ export class FairGuard implements CanActivate {
     return this.#proceed(context, visit, decision)
   }
 
-  #proceed(context: ExecutionContext, visit: GuardedVisit, decision: Answer): true | Promise<true> {
+  #proceed(context: ExecutionContext, visit: GuardedVisit, decision: GateAnswer): true | Promise<true> {
     if (decision === undefined) {
       this.#admission.leave(context, null)
       return true

@@ -1,4 +1,4 @@
-import { type Answer, runFor } from '@fairlead/core/http'
+import { type GateAnswer, runFor } from '@fairlead/core/http'
 import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
 import { Observable, Subscriber } from 'rxjs'
 import { FairAdmission, type GuardedVisit } from './admission.js'
@@ -35,7 +35,7 @@ export class FairInterceptor implements NestInterceptor {
     next: CallHandler,
     subscriber: Subscriber<unknown>,
     visit: GuardedVisit,
-    decision: Promise<Answer>,
+    decision: Promise<GateAnswer>,
   ): void {
     // A visit that ends without a permit leaves the line.
     subscriber.add(() => {
@@ -51,7 +51,7 @@ export class FairInterceptor implements NestInterceptor {
     next: CallHandler,
     subscriber: Subscriber<unknown>,
     visit: GuardedVisit,
-    decision: Answer,
+    decision: GateAnswer,
   ): void {
     if (decision === undefined) {
       next.handle().subscribe(subscriber)

@@ -4,7 +4,7 @@ import { FairAdmission } from './admission.js'
 import { FAIR_GATE } from './decorators.js'
 import { FairGuard } from './guard.js'
 import { FairInterceptor } from './interceptor.js'
-import { type At, type FairAsyncOptions, type FairOptions, requireAt, requireFairOptions } from './options.js'
+import { type At, type FairAsyncOptions, type FairModuleOptions, requireAt, requireFairOptions } from './options.js'
 
 const OPTIONS = Symbol('FairOptions')
 /**
@@ -28,7 +28,7 @@ export class FairModule implements OnModuleDestroy {
   }
 
   /** Throws a `TypeError` or `RangeError` that names a bad option and its value. */
-  static forRoot(options: FairOptions = {}): DynamicModule {
+  static forRoot(options: FairModuleOptions = {}): DynamicModule {
     requireFairOptions(options)
     return dynamicModule({ provide: OPTIONS, useValue: options }, options.at)
   }
@@ -49,7 +49,11 @@ function dynamicModule(options: Provider, at: At = 'interceptor'): DynamicModule
   const providers: Provider[] = [
     options,
     { provide: NUMBER, useValue: ++modules },
-    { provide: FairAdmission, inject: [OPTIONS], useFactory: (options: FairOptions) => new FairAdmission(options) },
+    {
+      provide: FairAdmission,
+      inject: [OPTIONS],
+      useFactory: (options: FairModuleOptions) => new FairAdmission(options),
+    },
     { provide: FAIR_GATE, inject: [FairAdmission], useFactory: ({ gate }: FairAdmission) => gate },
     FairInterceptor,
     FairGuard,

@@ -4,12 +4,12 @@ import { Controller, Get } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { describe, expect, it } from 'vitest'
 import { listen } from './fixtures/nest-harness.js'
-import { FAIR_GATE, Fair, FairModule, type FairOptions, type FairSettings } from './index.js'
+import { FAIR_GATE, Fair, FairModule, type FairModuleOptions, type FairSettings } from './index.js'
 
 describe('options', () => {
   for (const name of ['flow', 'cost', 'priority', 'exempt', 'skip', 'address', 'outcome', 'handler', 'exchange'])
     it.each([1, 'key', null, {}])(`${name} refuses %j`, (value) =>
-      expect(() => FairModule.forRoot({ [name]: value } as FairOptions)).toThrow(
+      expect(() => FairModule.forRoot({ [name]: value } as FairModuleOptions)).toThrow(
         new RegExp(`^${name} must be a function, got `),
       ),
     )
@@ -24,7 +24,9 @@ describe('options', () => {
     [null, 'FairModule must be an object, got null'],
     ['default', 'FairModule must be an object, got "default"'],
     [[], 'FairModule must be an object, got an array'],
-  ])('%j is refused', (options, message) => expect(() => FairModule.forRoot(options as FairOptions)).toThrow(message))
+  ])('%j is refused', (options, message) =>
+    expect(() => FairModule.forRoot(options as FairModuleOptions)).toThrow(message),
+  )
 
   it('of the gate, and those that come late, are refused when the application starts', async () => {
     const start = (module: ReturnType<typeof FairModule.forRoot>): Promise<unknown> =>
@@ -32,7 +34,7 @@ describe('options', () => {
     await expect(start(FairModule.forRoot({ queue: requestQueue({ concurrency: 0 }) }))).rejects.toThrow(
       'concurrency must be ',
     )
-    const useFactory = (): FairOptions => ({ ipv6Prefix: 0 })
+    const useFactory = (): FairModuleOptions => ({ ipv6Prefix: 0 })
     await expect(start(FairModule.forRootAsync({ useFactory }))).rejects.toThrow('ipv6Prefix must be an integer')
     expect(() => FairModule.forRootAsync({ at: 'later' as never, useFactory })).toThrow('at must be one of')
   })

@@ -2,11 +2,11 @@ import { type HttpOptions, requireFunction, requireHttpOptions, requireOneOf } f
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common'
 import type { Exchange } from './context.js'
 
-/** Place of the admission: see {@link FairOptions.at}. */
+/** Place of the admission: see {@link FairModuleOptions.at}. */
 export type At = 'interceptor' | 'guard' | 'nowhere'
 
 /** Options of `FairModule.forRoot`; all optional. */
-export interface FairOptions extends HttpOptions<[context: ExecutionContext]> {
+export interface FairModuleOptions extends HttpOptions<[context: ExecutionContext]> {
   /**
    * `interceptor`: a global interceptor judges requests of every handler after all guards. `guard`: HTTP requests are
    * judged before the guards of modules that come later, so that the answers of these guards count by their status.
@@ -21,16 +21,16 @@ export interface FairOptions extends HttpOptions<[context: ExecutionContext]> {
 }
 
 /** Options of `FairModule.forRootAsync`, which makes the module's options when the application starts. */
-export interface FairAsyncOptions extends Pick<FairOptions, 'at'>, Pick<ModuleMetadata, 'imports'> {
+export interface FairAsyncOptions extends Pick<FairModuleOptions, 'at'>, Pick<ModuleMetadata, 'imports'> {
   inject?: FactoryProvider['inject']
   /** Makes the options, now or later, from the providers in `inject`, in that order. */
-  useFactory(...dependencies: never[]): Omit<FairOptions, 'at'> | Promise<Omit<FairOptions, 'at'>>
+  useFactory(...dependencies: never[]): Omit<FairModuleOptions, 'at'> | Promise<Omit<FairModuleOptions, 'at'>>
 }
 
 const PLACES: readonly At[] = ['interceptor', 'guard', 'nowhere']
 
 /** Throws a `TypeError` or `RangeError` that names the option and its value. */
-export function requireFairOptions(options: FairOptions): void {
+export function requireFairOptions(options: FairModuleOptions): void {
   requireObject(options)
   const { at, exchange, ...http } = options
   requireAt(at)
@@ -43,7 +43,7 @@ export function requireAt(at: At | undefined): void {
 }
 
 /** Before it is taken apart; the message is the one for all adapters. */
-function requireObject(options: FairOptions): void {
+function requireObject(options: FairModuleOptions): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
     requireHttpOptions('FairModule', options)
 }

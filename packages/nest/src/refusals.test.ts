@@ -22,7 +22,7 @@ import { defaultIfEmpty, type Observable, Subject, takeUntil } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, leave } from './fixtures/client.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
-import { type At, FairException, FairInterceptor, FairModule, type FairOptions } from './index.js'
+import { type At, FairException, FairInterceptor, FairModule, type FairModuleOptions } from './index.js'
 
 const busy: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true, 1_000) }
 
@@ -93,7 +93,7 @@ function gateOf(...stages: Stage[]): Gate {
 }
 
 describe.each(platforms)('refusals on %s', (_, adapter) => {
-  const start = async (options: FairOptions): Promise<number> => {
+  const start = async (options: FairModuleOptions): Promise<number> => {
     running = await listen({ imports: [FairModule.forRoot(options)], controllers: [App] }, adapter())
     return running.port
   }

@@ -24,7 +24,7 @@ import {
   Fair,
   FairInterceptor,
   FairModule,
-  type FairOptions,
+  type FairModuleOptions,
   FairPermit,
   type FairRequest,
   ResourceExhaustedError,
@@ -88,7 +88,7 @@ describe('RPC over TCP', () => {
     }
   }
 
-  async function start(options: FairOptions, at: At = 'interceptor'): Promise<ClientProxy> {
+  async function start(options: FairModuleOptions, at: At = 'interceptor'): Promise<ClientProxy> {
     @Module({ imports: [FairModule.forRoot({ ...options, at })], controllers: [Service] })
     class App {}
     const port = await freePort()
@@ -187,7 +187,7 @@ describe('WebSockets', () => {
     }
   }
 
-  async function start(options: FairOptions): Promise<WebSocket> {
+  async function start(options: FairModuleOptions): Promise<WebSocket> {
     @Module({ imports: [FairModule.forRoot(options)], providers: [Gateway] })
     class App {}
     const app: INestApplication = await NestFactory.create(App, new ExpressAdapter(), { logger: false })

@@ -52,13 +52,13 @@ export function redisFleet(client: RedisClient, options: RedisFleetOptions = {})
   const { prefix = 'fairlead' } = options
   requireText('redisFleet.prefix', prefix)
   const run = scriptRunner(client)
-  const seats: Seat[] = []
+  const seats: RedisSeat[] = []
   let isClosed = false
   return {
     after: systemAfter,
     join(name, hear) {
       if (isClosed) return () => {}
-      const seat = new Seat(run, `${prefix}:clock:{${name}}`, hear)
+      const seat = new RedisSeat(run, `${prefix}:clock:{${name}}`, hear)
       seats.push(seat)
       return (report, member) => seat.report(report, member)
     },
@@ -70,7 +70,7 @@ export function redisFleet(client: RedisClient, options: RedisFleetOptions = {})
 }
 
 /** A process's work for one clock: it sends reports, fetches leases, and keeps the clock if it is the arbiter. */
-class Seat {
+class RedisSeat {
   readonly #run: RunScript
   readonly #key: string
   readonly #hear: (lease: string, waitedMs?: number) => void

@@ -7,10 +7,10 @@
 export * from '@fairlead/core/testing'
 export {
   type AdapterHarness,
-  type Answer,
   type AppSetup,
   adapterContract,
   type ContractCase,
+  type HandlerAnswer,
   listen,
   type RunningApp,
 } from './contract/index.js'

@@ -7,7 +7,7 @@ const url = (query: string): string => `${location.origin}${location.pathname}?$
 /** A flow in a URL. Names may contain unpaired surrogates, which a URL cannot carry and JSON escapes. */
 const inUrl = (flow: string): string => JSON.stringify(flow)
 
-export interface Connection {
+export interface PageConnection {
   /** True if the console has `control`. */
   readonly canAct: boolean
   /** Explains why a flow's next request would be refused or admitted. */
@@ -18,7 +18,7 @@ export interface Connection {
   readonly workerUrl: string
 }
 
-export function connect(): Connection {
+export function connect(): PageConnection {
   const token = document.querySelector<HTMLMetaElement>('meta[name=fairlead-token]')?.content
   return {
     canAct: token !== undefined,
@@ -80,7 +80,10 @@ function events(
 const EXPLAIN_EVERY_MS = 1_000
 
 /** The stages' state of a flow, updated each second while it is shown. */
-export function useExplanation(connection: Connection, flow: string): Readonly<Record<string, unknown>> | undefined {
+export function useExplanation(
+  connection: PageConnection,
+  flow: string,
+): Readonly<Record<string, unknown>> | undefined {
   const [explanation, setExplanation] = useState<Readonly<Record<string, unknown>> | undefined>()
   useEffect(() => {
     let shown = true

@@ -2,9 +2,9 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { OverrideFrame } from '../frame.js'
 import { Fact } from '../views/panels.js'
-import { duration, number, rate, type Share } from '../views/view.js'
+import { duration, type FlowShare, number, rate } from '../views/view.js'
 import { overrideWords, whyOf } from '../views/words.js'
-import { type Connection, useExplanation } from './connection.js'
+import { type PageConnection, useExplanation } from './connection.js'
 
 const TIMES: readonly (readonly [string, number])[] = [
   ['5 minutes', 300_000],
@@ -18,9 +18,9 @@ export function Detail({
   override,
   connection,
 }: {
-  row: Share
+  row: FlowShare
   override: OverrideFrame | undefined
-  connection: Connection
+  connection: PageConnection
 }): JSX.Element {
   const explanation = useExplanation(connection, row.flow)
   const [forMs, setForMs] = useState(1_800_000)

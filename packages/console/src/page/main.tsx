@@ -8,7 +8,7 @@ import { drawSafely } from '../views/safe.js'
 import { useSeen } from '../views/seen.js'
 import { StateBanner } from '../views/state.js'
 import { KEPT_FRAMES } from '../views/view.js'
-import { type Connection, connect, listen, listenToRecords } from './connection.js'
+import { connect, listen, listenToRecords, type PageConnection } from './connection.js'
 import { Detail } from './detail.js'
 import { WhatIf } from './what-if.js'
 
@@ -25,7 +25,7 @@ interface Seen {
   readonly refusals: readonly RefusalFrame[]
 }
 
-function App({ connection }: { connection: Connection }): JSX.Element {
+function App({ connection }: { connection: PageConnection }): JSX.Element {
   const [live, setLive] = useState(false)
   const [seen, setSeen] = useState<Seen>({ frames: [], refusals: [] })
   const [frozen, setFrozen] = useState<Seen | undefined>()

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Frame, RecordFrame } from '../frame.js'
 import { ceiling, River } from '../views/charts.js'
 import { count, duration, number, percent, riverOf, type Shares, servedBy, shortened } from '../views/view.js'
-import type { Connection } from './connection.js'
+import type { PageConnection } from './connection.js'
 import type { ReplayAnswer, ReplayQuestion } from './what-if-worker.js'
 
 /** Shortest recording that is conclusive, in seconds. */
@@ -17,7 +17,7 @@ const RULES = [
 ] as const
 
 interface Props {
-  readonly connection: Connection
+  readonly connection: PageConnection
   readonly frames: readonly Frame[]
   readonly shares: Shares
   readonly recording: boolean

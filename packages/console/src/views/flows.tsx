@@ -2,11 +2,11 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Frame, OverrideFrame } from '../frame.js'
 import { Bar, Lines } from './charts.js'
-import { byHarm, duration, lost, number, percent, rate, type Share, type Shares, suffers } from './view.js'
+import { byHarm, duration, type FlowShare, lost, number, percent, rate, type Shares, suffers } from './view.js'
 
 type Sort = 'harm' | 'flow' | 'asked' | 'entitled' | 'served' | 'lost' | 'credit' | 'wait'
 
-const ORDERS: Readonly<Record<Sort, (a: Share, b: Share) => number>> = {
+const ORDERS: Readonly<Record<Sort, (a: FlowShare, b: FlowShare) => number>> = {
   harm: byHarm,
   flow: (a, b) => (a.flow < b.flow ? -1 : 1),
   asked: (a, b) => b.asked - a.asked,
@@ -21,7 +21,7 @@ const ROWS = 12
 const columns = (): number => (innerWidth <= 640 ? 3 : innerWidth <= 1000 ? 6 : 9)
 
 /** The content below a flow's opened row. */
-export type DetailOf = (row: Share, override: OverrideFrame | undefined) => ComponentChildren
+export type DetailOf = (row: FlowShare, override: OverrideFrame | undefined) => ComponentChildren
 
 export function Flows({
   frames,
@@ -128,7 +128,7 @@ export function Flows({
 }
 
 function Row(props: {
-  row: Share
+  row: FlowShare
   most: number
   colour: string
   frames: readonly Frame[]

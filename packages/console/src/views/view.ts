@@ -25,7 +25,7 @@ const NAMED = 3
 const LONG = 24
 
 /** One flow's demand, share and service, per second. */
-export interface Share {
+export interface FlowShare {
   readonly flow: string
   readonly weight: number
   readonly asked: number
@@ -48,7 +48,7 @@ export interface Shares {
   readonly served: number
   readonly refused: number
   readonly failed: number
-  readonly flows: readonly Share[]
+  readonly flows: readonly FlowShare[]
   /** All flows without a row of their own. */
   readonly others: { readonly flows: number; readonly asked: number; readonly refused: number; readonly failed: number }
   /** Demand of quiet flows, and the share of it that is served: 0 to 1; 1 without demand. */
@@ -119,7 +119,7 @@ export function sharesOf(frames: readonly Frame[]): Shares {
   const demands = [...names.map((name) => sums.get(name)!.asked), others.asked]
   const weights = [...names.map((name) => amountOf(newest.get(name)!.weight) || 1), Math.max(1, others.flows)]
   const entitled = short ? weightedMaxMin(demands, weights, got) : demands
-  const flows = names.map((flow, i): Share => {
+  const flows = names.map((flow, i): FlowShare => {
     const { asked, served, refused, failed } = sums.get(flow)!
     const { weight, credit, wait } = newest.get(flow)!
     const own = entitled[i]!
@@ -158,18 +158,18 @@ function failsAlone({ asked, refused, failed }: Rates, all: Rates, seconds: numb
 }
 
 /** The share of a flow's demand that was refused or failed: 0 to 1. */
-export function lost({ asked, refused, failed }: Share): number {
+export function lost({ asked, refused, failed }: FlowShare): number {
   return asked > 0 ? Math.min(1, (refused + failed) / asked) : 0
 }
 
 /** Whether a flow gets significantly less than its fair share. */
-export function suffers(share: Share): boolean {
+export function suffers(share: FlowShare): boolean {
   return !share.failsAlone && share.excess === 0 && share.lack > SUFFERS * share.entitled && lost(share) > SUFFERS
 }
 
 /** Sorts by harm: demand beyond the share, service missing from it, or own failures; then by demand. */
-export function byHarm(a: Share, b: Share): number {
-  const harm = ({ excess, lack, failsAlone, failed }: Share): number => excess + lack + (failsAlone ? failed : 0)
+export function byHarm(a: FlowShare, b: FlowShare): number {
+  const harm = ({ excess, lack, failsAlone, failed }: FlowShare): number => excess + lack + (failsAlone ? failed : 0)
   return harm(b) - harm(a) || b.asked - a.asked
 }
 
@@ -234,7 +234,7 @@ function whoFails({ flows, failed }: Shares): string {
 }
 
 /** Names of the three largest flows. */
-function namesOf(heavy: readonly Share[]): string {
+function namesOf(heavy: readonly FlowShare[]): string {
   const names = [...heavy]
     .sort((a, b) => b.asked - a.asked)
     .slice(0, NAMED)

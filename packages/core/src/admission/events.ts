@@ -64,16 +64,17 @@ export type GateEvent =
  */
 export type GateListener = (event: GateEvent) => void
 
+interface Observer {
+  readonly hear: GateListener
+  readonly only: 'error' | undefined
+}
+
 /** The listeners of one gate. Costs nothing while there are none. */
 export class Observers {
-  #listeners: readonly GateListener[] = []
-  #ofErrors: readonly GateListener[] = []
+  #observers: readonly Observer[] = []
   #failures = 0
-
   /** True if at least one listener receives more than errors; otherwise callers need not build other events. */
-  get any(): boolean {
-    return this.#listeners.length > 0
-  }
+  any = false
 
   /** Number of errors of listeners so far. */
   get failures(): number {
@@ -82,31 +83,27 @@ export class Observers {
 
   /** Adds a listener; the returned function removes it. */
   add(listener: GateListener, only?: 'error'): () => void {
-    if (only === 'error') {
-      this.#ofErrors = [...this.#ofErrors, listener]
-      return () => {
-        this.#ofErrors = this.#ofErrors.filter((other) => other !== listener)
-      }
-    }
-    this.#listeners = [...this.#listeners, listener]
-    return () => {
-      this.#listeners = this.#listeners.filter((other) => other !== listener)
-    }
+    const added: Observer = { hear: listener, only }
+    this.#change([...this.#observers, added])
+    return () => this.#change(this.#observers.filter((other) => other !== added))
   }
 
   tell(event: GateEvent): void {
-    for (const listener of this.#listeners) this.#call(listener, event)
-    if (event.type === 'error') for (const listener of this.#ofErrors) this.#call(listener, event)
-  }
-
-  #call(listener: GateListener, event: GateEvent): void {
     const failed = (): void => {
       this.#failures++
     }
-    try {
-      onRejection(listener(event), failed)
-    } catch {
-      failed()
+    for (const { hear, only } of this.#observers) {
+      if (only !== undefined && only !== event.type) continue
+      try {
+        onRejection(hear(event), failed)
+      } catch {
+        failed()
+      }
     }
+  }
+
+  #change(observers: readonly Observer[]): void {
+    this.#observers = observers
+    this.any = observers.some(({ only }) => only === undefined)
   }
 }

@@ -56,7 +56,7 @@ export class Gate {
   #stageErrors = 0
   #closed = false
   /** The flow of the last request, and the time of the last request of another flow. */
-  #lastFlow: string | undefined = undefined
+  #lastFlow: string | undefined
   #changedMs = Number.NEGATIVE_INFINITY
 
   /** Its name in pages, metrics and logs. */
@@ -219,13 +219,7 @@ export class Gate {
   /** @internal Called by a permit that has not finished. */
   charged(visit: Visit, costSoFar: number): void {
     const nowMs = this.#clock()
-    for (let i = 0; i < visit.held; i++) {
-      try {
-        this.#mayReject(this.#stages[i]!, visit.hold(i).charge?.(costSoFar, nowMs))
-      } catch (error) {
-        this.#failed(this.#stages[i]!, error)
-      }
-    }
+    this.#each((_stage, i) => (i < visit.held ? visit.hold(i).charge?.(costSoFar, nowMs) : undefined))
   }
 
   /** @internal Called by a permit, at most once. */
@@ -375,10 +369,10 @@ export class Gate {
   }
 
   /** Tells each stage. */
-  #each(tell: (stage: Stage) => unknown): void {
-    for (const stage of this.#stages) {
+  #each(tell: (stage: Stage, index: number) => unknown): void {
+    for (const [i, stage] of this.#stages.entries()) {
       try {
-        this.#mayReject(stage, tell(stage))
+        this.#mayReject(stage, tell(stage, i))
       } catch (error) {
         this.#failed(stage, error)
       }
@@ -406,8 +400,7 @@ export class Gate {
    */
   #saidOf({ nowMs }: Visit, refusal: Refusal): Refusal {
     if (refusal.stage !== 'fair' || refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
-    const { stage, shortage, retryAfterMs, detail, quota } = refusal
-    return refuse(stage, 'overload', shortage, retryAfterMs, detail, quota)
+    return { ...refusal, reason: 'overload' }
   }
 
   #undo(stage: Stage, hold: Hold, refusal: Refusal): void {

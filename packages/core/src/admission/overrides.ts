@@ -3,7 +3,7 @@ import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
 import { ownCopy } from '../path.js'
 import { onRejection } from '../rejection.js'
-import { nearestWeight, requireWeight } from '../weight.js'
+import { nearestWeight, requireWeight, type WeightOf, weightFrom } from '../weight.js'
 import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
@@ -152,9 +152,12 @@ export class Overrides implements Stage {
     return override?.kind === 'boost' ? override.factor : 1
   }
 
-  /** @internal The flow's `weight` times its present factor, clamped to the range of weights. */
-  boosted(flow: string, weight: number): number {
-    return nearestWeight(weight * this.factor(flow))
+  /** @internal These weights, those of flows times their present factors, clamped to the range of weights. */
+  weighing(weightOf: WeightOf | undefined): WeightOf {
+    return (flow, above) => {
+      const weight = weightFrom(weightOf, flow, above)
+      return above.length === 0 ? nearestWeight(weight * this.factor(flow)) : weight
+    }
   }
 
   /** Judges a request for the gate. */

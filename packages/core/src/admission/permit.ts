@@ -5,7 +5,7 @@ import { type Outcome, outcomes } from './outcome.js'
 import type { Contest, Hold, Lender, Passage } from './stage.js'
 
 /** The gate's view of a request. */
-interface Host {
+interface PermitOwner {
   charged(visit: Visit, costSoFar: number): void
   failed(what: string, error: unknown): void
   finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void
@@ -24,23 +24,23 @@ export class Visit implements Passage, Permit {
   readonly resource: string | undefined
   readonly priority: number
   readonly exempt: boolean
-  path: readonly string[] | undefined = undefined
-  target: readonly unknown[] | undefined = undefined
+  path: readonly string[] | undefined
+  target: readonly unknown[] | undefined
   nowMs: number
   waitedMs = 0
-  lender: Lender | undefined = undefined
+  lender: Lender | undefined
   finished = false
   /** The sum of the charges while it runs, if there were any. */
-  #charges: number | undefined = undefined
+  #charges: number | undefined
   /** Number of stages that have granted something so far. */
   held = 0
   /** Their grants, in order. Its length is the number of stages: an array that grows allocates room for 17. */
   readonly #holds: Hold[]
-  readonly #host: Host
+  readonly #host: PermitOwner
   #signal: AbortSignal | (() => AbortSignal) | undefined
 
   constructor(
-    host: Host,
+    host: PermitOwner,
     id: number,
     flow: string,
     cost: number,

@@ -29,7 +29,7 @@ const ROUNDING = 1e-9
 const LONGEST_SETTLE_MS = 60_000
 
 /** The measurements of a window. */
-export interface Reading {
+export interface WindowReading {
   /** Mean duration in milliseconds. */
   readonly durationMs: number
   /** Mean number of slots taken. */
@@ -123,7 +123,7 @@ export class TwoLevelLimit {
   }
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
-  read({ durationMs, meanInFlight, peak, meanWidth }: Reading): void {
+  read({ durationMs, meanInFlight, peak, meanWidth }: WindowReading): void {
     this.#settleMs = 0
     if (!(durationMs > 0)) return
     // Full means that one more would not have fitted; slots that are free because the next request is wide are not

@@ -133,7 +133,7 @@ function finite(durationMs: number): number {
 }
 
 /** Logarithm of the ratio between the upper and the lower end of a bucket. */
-const BUCKET = Math.log(1.05)
+const BUCKET = /* @__PURE__ */ Math.log(1.05)
 /** Lower end of the first bucket, in milliseconds; and the number of buckets, up to some three hours. */
 const FIRST_MS = 0.01
 const BUCKETS = 430

@@ -1,6 +1,6 @@
 import { systemAfter } from '../clock.js'
-import { SharedClock } from '../fair/shared/member.js'
 import type { ClockLink } from '../fair/shared/report.js'
+import { SharedClockRule } from '../fair/shared/shared-rule.js'
 import { type HttpTransportOptions, httpPosts } from './transport.js'
 
 /** The path at which a Doorman server takes reports of shared clocks. */
@@ -43,20 +43,20 @@ export interface NamedReport {
 }
 
 /** Sends a report to a server, and resolves with its unchecked answer. */
-export type Report = (report: NamedReport, signal: AbortSignal) => Promise<unknown>
+export type SendReport = (report: NamedReport, signal: AbortSignal) => Promise<unknown>
 
 /**
  * A fleet that reports by `connect`: to the server at an address, which another one named as the master; without an
  * address, to the first server, or the next of several to try.
  */
-export function fleetBy(connect: (address?: string) => Report): DoormanFleet {
-  const seats: Seat[] = []
+export function fleetBy(connect: (address?: string) => SendReport): DoormanFleet {
+  const seats: DoormanSeat[] = []
   let isClosed = false
   return {
     after: systemAfter,
-    clock: SharedClock,
+    clock: SharedClockRule,
     join(name, hear) {
-      const seat = new Seat(connect, name, hear)
+      const seat = new DoormanSeat(connect, name, hear)
       if (isClosed) seat.close()
       seats.push(seat)
       return (report, member) => seat.report(report, member)
@@ -69,15 +69,19 @@ export function fleetBy(connect: (address?: string) => Report): DoormanFleet {
 }
 
 /** A process's report about one clock. */
-class Seat {
-  readonly #connect: (address?: string) => Report
+class DoormanSeat {
+  readonly #connect: (address?: string) => SendReport
   readonly #name: string
   readonly #hear: (lease: string, waitedMs?: number) => void
   readonly #calls = new Set<AbortController>()
-  #send: Report
+  #send: SendReport
   #isClosed = false
 
-  constructor(connect: (address?: string) => Report, name: string, hear: (lease: string, waitedMs?: number) => void) {
+  constructor(
+    connect: (address?: string) => SendReport,
+    name: string,
+    hear: (lease: string, waitedMs?: number) => void,
+  ) {
     this.#connect = connect
     this.#name = name
     this.#hear = hear
@@ -111,7 +115,7 @@ class Seat {
     }
   }
 
-  #answered(send: Report, answer: unknown): void {
+  #answered(send: SendReport, answer: unknown): void {
     if (this.#isClosed || typeof answer !== 'object' || answer === null) return
     const { lease, waitedMs, mastership } = answer as { lease?: unknown; waitedMs?: unknown; mastership?: object }
     if (typeof lease === 'string') this.#hear(lease, typeof waitedMs === 'number' ? waitedMs : 0)

@@ -40,7 +40,7 @@ interface Codec<T> {
   readonly absent?: () => T | undefined
 }
 
-type Fields<T> = { readonly [Name in keyof T]-?: Codec<Exclude<T[Name], undefined>> }
+type Codecs<T> = { readonly [Name in keyof T]-?: Codec<Exclude<T[Name], undefined>> }
 
 function refuse(path: string, expected: string, value: unknown): never {
   throw new CapacityError('invalid_argument', `${path} must be ${expected}, got ${show(value)}`)
@@ -103,7 +103,7 @@ function repeated<T>(codec: Codec<T>): Codec<T[]> {
   }
 }
 
-function message<T extends object>(fields: Fields<T>): Codec<T> {
+function message<T extends object>(fields: Codecs<T>): Codec<T> {
   const known = Object.entries<Codec<unknown>>(fields).map(([name, codec]) => {
     const original = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
     return { name, original, codec }

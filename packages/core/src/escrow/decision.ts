@@ -48,7 +48,7 @@ export const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 
 export const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 
 /** A decision, with the data for its settlement. */
-export class Ticket<Reason extends string = EscrowReason> implements Omit<EscrowDecision, 'reason'> {
+export class EscrowTicket<Reason extends string = EscrowReason> implements Omit<EscrowDecision, 'reason'> {
   readonly allowed: boolean
   readonly tenant: string
   readonly cost: number

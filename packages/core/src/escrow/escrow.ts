@@ -6,9 +6,9 @@ import {
   ALL_PAID,
   type EscrowDecision,
   type EscrowSnapshot,
+  EscrowTicket,
   NOTHING_SETTLED,
   type Settled,
-  Ticket,
 } from './decision.js'
 import { Estimates } from './estimates.js'
 import type { Places, WeightedPlace } from './hierarchy.js'
@@ -229,15 +229,15 @@ export class WeightedFairEscrow {
     }
   }
 
-  #own(decision: EscrowDecision): Ticket {
-    if (decision instanceof Ticket && decision.owner === this) return decision
+  #own(decision: EscrowDecision): EscrowTicket {
+    if (decision instanceof EscrowTicket && decision.owner === this) return decision
     throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
   }
 
   /**
    * Prepares a charge to a past window, if it is one. Calls that may throw come first: the ticket is unchanged then.
    */
-  #debtOf(ticket: Ticket, amount: number): (() => Settled) | undefined {
+  #debtOf(ticket: EscrowTicket, amount: number): (() => Settled) | undefined {
     if (amount <= 0 || ticket.timeIn(this.#windows.count) !== 'late') return undefined
     const { tenant } = ticket
     const place = this.#placeOf(tenant)
@@ -249,7 +249,7 @@ export class WeightedFairEscrow {
   }
 
   /** Judges, and changes nothing except, unless it is a `peek`, an active tenant's weight. */
-  #judge(tenant: string, cost: number, isPeek: boolean): Ticket {
+  #judge(tenant: string, cost: number, isPeek: boolean): EscrowTicket {
     requireTenant(tenant)
     requireCost(cost)
     const place = this.#placeOf(tenant)
@@ -257,7 +257,7 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const { endMs } = this.#windows
     if (place === null)
-      return new Ticket(this, tenant, cost, 'unknown', false, 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
+      return new EscrowTicket(this, tenant, cost, 'unknown', false, 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
     const reserved = this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost
     const ledger = this.#ledger
     if (isPeek) ledger.peek(tenant, weight, reserved, place)
@@ -294,7 +294,7 @@ export class WeightedFairEscrow {
   }
 
   /** For the last judgement; its name may be that of the shared tenant. */
-  #ticketOf(tenant: string, asked: number, nowMs: number): Ticket {
+  #ticketOf(tenant: string, asked: number, nowMs: number): EscrowTicket {
     const { judged, left } = this.#ledger
     const { cost, verdict, usedAfter, remaining, guarantee } = judged
     const { endMs, lengthMs } = this.#windows
@@ -310,6 +310,19 @@ export class WeightedFairEscrow {
     const most = this.#estimates?.askable(tenant, remaining, this.#limit) ?? remaining
     const reason = isRefusal(verdict) ? verdict : undefined
     const borrowed = verdict === 'borrows'
-    return new Ticket(this, tenant, asked, reason, borrowed, usedAfter, most, guarantee, waitMs, endMs, nowMs, cost)
+    return new EscrowTicket(
+      this,
+      tenant,
+      asked,
+      reason,
+      borrowed,
+      usedAfter,
+      most,
+      guarantee,
+      waitMs,
+      endMs,
+      nowMs,
+      cost,
+    )
   }
 }

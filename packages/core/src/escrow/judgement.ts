@@ -3,9 +3,9 @@ import { type Debtor, type Group, mostWithin } from './group.js'
 import type { Node, Tenant } from './tenants.js'
 
 /** Verdict on a cost: allowed within the guarantee or by borrowing; or refused. */
-export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
+export type EscrowVerdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
 
-export function isRefusal(verdict: Verdict): verdict is Exclude<Verdict, 'within' | 'borrows'> {
+export function isRefusal(verdict: EscrowVerdict): verdict is Exclude<EscrowVerdict, 'within' | 'borrows'> {
   return verdict !== 'within' && verdict !== 'borrows'
 }
 
@@ -21,7 +21,7 @@ const NOBODY: readonly Tenant[] = []
 /** One cost and its verdict. One object is reused: a check allocates nothing here. */
 export class Judgement implements Debtor {
   cost = 0
-  verdict: Verdict = 'never'
+  verdict: EscrowVerdict = 'never'
   /** The guarantee of the tenant's weight. */
   guarantee = 0
   /** The largest cost that would be admitted next; within the guarantee, a little more may be. */
@@ -116,7 +116,7 @@ export class Judgement implements Debtor {
     this.remaining = 0
   }
 
-  #allow(verdict: Verdict, remaining: number): void {
+  #allow(verdict: EscrowVerdict, remaining: number): void {
     this.verdict = verdict
     this.remaining = remaining
     this.retryMs = 0

@@ -2,8 +2,8 @@ import { ownCopy } from '../path.js'
 import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { enter, Group } from './group.js'
-import { Judgement, type Verdict } from './judgement.js'
-import { Lenders, reclaim, recount, release, WaitingList } from './refused.js'
+import { type EscrowVerdict, Judgement } from './judgement.js'
+import { Lenders, reclaim, recount, release, WaitingTenants } from './refused.js'
 import { type LateDebt, Memory, type Place, Roster, SHARED, type Tenant, type TurnedAway } from './tenants.js'
 
 /** Duration of a wait after the refusal, as a share of the window. */
@@ -52,7 +52,7 @@ export class Ledger {
   readonly #anywhere: Place
   readonly #budget: Budget
   readonly #maxStrangers: number
-  readonly #waiting: WaitingList = new WaitingList()
+  readonly #waiting: WaitingTenants = new WaitingTenants()
   readonly #lenders: Lenders = new Lenders()
   readonly #roster: Roster
   /** Groups with active tenants. */
@@ -198,7 +198,7 @@ export class Ledger {
   }
 
   /** Like {@link judge}, but changes nothing. */
-  peek(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
+  peek(name: string, weight: number, cost: number, place: Place = this.#anywhere): EscrowVerdict {
     const tenant = this.#roster.get(name)
     if (tenant === undefined || tenant.weight === weight) return this.judge(name, weight, cost, place)
     const { parent: group, weight: before, ahead, carried, passed } = tenant
@@ -217,7 +217,7 @@ export class Ledger {
    * from now on. One that is not active is judged as if it were; a stranger beyond the limit is judged as part of the
    * tenant that all further ones of its group share, of weight 1.
    */
-  judge(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
+  judge(name: string, weight: number, cost: number, place: Place = this.#anywhere): EscrowVerdict {
     let tenant = this.#roster.get(name)
     if (tenant !== undefined) {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)

@@ -58,7 +58,7 @@ export interface BudgetStageOptions {
 }
 
 /** A stage's escrow, with its labels. */
-interface Budget {
+interface MechanismBudget {
   readonly escrow: Escrow
   readonly name: string
   readonly windowMs: number | undefined
@@ -67,10 +67,10 @@ interface Budget {
 
 /** The amount spent for a request, until its actual cost is known. */
 class BudgetHold implements Hold {
-  readonly #budget: Budget
+  readonly #budget: MechanismBudget
   readonly #decision: EscrowAnswer
 
-  constructor(budget: Budget, decision: EscrowAnswer) {
+  constructor(budget: MechanismBudget, decision: EscrowAnswer) {
     this.#budget = budget
     this.#decision = decision
   }
@@ -122,7 +122,7 @@ export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): S
   if (tenantOf !== undefined) requireFunction('tenantOf', tenantOf)
   if (windowMs !== undefined) requireAbove('windowMs', windowMs, 0)
   for (const method of ['check', 'settle', 'refund'] as const) requireFunction(`${name}.${method}`, escrow[method])
-  const budget: Budget = { escrow, name, windowMs, dryRun }
+  const budget: MechanismBudget = { escrow, name, windowMs, dryRun }
   let wouldRefuse = 0
   const verdictOf = (decision: EscrowAnswer): Verdict => {
     if (decision.allowed) return new BudgetHold(budget, decision)
@@ -145,14 +145,14 @@ export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): S
   }
 }
 
-function refusalOf(budget: Budget, decision: EscrowAnswer): Refusal {
+function refusalOf(budget: MechanismBudget, decision: EscrowAnswer): Refusal {
   const { reason, retryAfterMs, limit, remaining, guarantee, resetAfterMs } = decision
   const detail = { limit, remaining, guarantee, resetAfterMs }
   return refuse(budget.name, reason ?? 'over-share', false, retryAfterMs, detail, quotaOf(budget, decision, 0))
 }
 
 /** A decision's statement of its tenant's quota, `elapsedMs` later; undefined if its window is over, or unknown. */
-function quotaOf({ name, windowMs }: Budget, decision: EscrowAnswer, elapsedMs: number): Quota | undefined {
+function quotaOf({ name, windowMs }: MechanismBudget, decision: EscrowAnswer, elapsedMs: number): Quota | undefined {
   const { reason, limit, remaining, guarantee } = decision
   const resetAfterMs = decision.resetAfterMs - elapsedMs
   // A leased escrow does not consult its state if the cost is above the whole limit; and a stranger has nothing.

@@ -4,7 +4,7 @@ import type { Judgement } from './judgement.js'
 import type { Tenant } from './tenants.js'
 
 /** Tenants that wait, in order of refusal. */
-export class WaitingList {
+export class WaitingTenants {
   #first: Tenant | undefined
   #last: Tenant | undefined
   #count = 0

@@ -2,7 +2,14 @@ import { type Clock, steady } from '../clock.js'
 import { requireNumber, requireOptions, show } from '../options.js'
 import { requireWeight, weightFrom } from '../weight.js'
 import { Windows } from './budget.js'
-import { ALL_PAID, type EscrowDecision, type EscrowReason, NOTHING_SETTLED, type Settled, Ticket } from './decision.js'
+import {
+  ALL_PAID,
+  type EscrowDecision,
+  type EscrowReason,
+  EscrowTicket,
+  NOTHING_SETTLED,
+  type Settled,
+} from './decision.js'
 import { LEAST_RETRY_MS } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from './options.js'
 
@@ -119,7 +126,7 @@ interface Account {
 }
 
 interface Judged {
-  readonly ticket: Ticket
+  readonly ticket: EscrowTicket
   /** Its present or future name. */
   readonly name: string
   /** Undefined: it is not active. */
@@ -194,7 +201,7 @@ export class WeightedFairShare {
   /** As {@link WeightedFairEscrow.settle}. */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    if (!(decision instanceof Ticket) || decision.owner !== this)
+    if (!(decision instanceof EscrowTicket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
     this.#catchUp()
     if (decision.settleIn(this.#windows.count) !== 'now') return NOTHING_SETTLED
@@ -265,7 +272,19 @@ export class WeightedFairShare {
           : Math.max(LEAST_RETRY_MS, endMs - nowMs)
     const remaining = Math.max(0, room - spent)
     const reason = verdict === 'within' ? undefined : verdict
-    const ticket = new Ticket(this, tenant, cost, reason, false, used + spent, remaining, cap, retryMs, endMs, nowMs)
+    const ticket = new EscrowTicket(
+      this,
+      tenant,
+      cost,
+      reason,
+      false,
+      used + spent,
+      remaining,
+      cap,
+      retryMs,
+      endMs,
+      nowMs,
+    )
     return { ticket, name, account, weight }
   }
 

@@ -235,7 +235,7 @@ interface Share {
 /**
  * Amounts per weight of the members of a group that wanted more: the least, and the largest that may be compensated.
  */
-interface Standing {
+interface WantedBounds {
   least: number
   most: number
 }
@@ -254,7 +254,7 @@ interface Standing {
  */
 export class Memory {
   readonly kept: Kept[] = []
-  readonly #standings: Map<Group, Standing> = new Map()
+  readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
 
   /**

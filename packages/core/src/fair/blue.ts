@@ -1,7 +1,7 @@
 import type { Outcome } from '../admission/outcome.js'
-import { requireAbove, requireFunction, requireNumber, requireOneOf, requireOptions } from '../options.js'
+import { requireAbove, requireFunction, requireGiven, requireNumber, requireOneOf, requireOptions } from '../options.js'
 import type { Random } from '../random.js'
-import { type BlueRule, requireSketch } from './options.js'
+import { type BlueRule, requireBuckets, SKETCH_CHECKS } from './options.js'
 import { type FlowKey, IndependentPlacement, type MakePlacement, type Placement } from './placement.js'
 import type { FairRefusal, FairRule } from './rule.js'
 import { BlueSketch, type Combine } from './sketch.js'
@@ -203,7 +203,8 @@ function blueSettings(options: BlueOptions): BlueSettings {
     combine = 'min',
     placement,
   } = options
-  requireSketch(levels, bucketsPerLevel, rotateEveryMs)
+  requireGiven(SKETCH_CHECKS, options, 'fair.')
+  requireBuckets(levels, bucketsPerLevel)
   requireAbove('fair.failureIncrement', failureIncrement, 0, 1)
   if (failureIncrement === 1) throw new RangeError('fair.failureIncrement must be below 1, got 1')
   requireAbove('fair.successDecrement', successDecrement, 0, 1)

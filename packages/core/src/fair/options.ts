@@ -1,8 +1,11 @@
-import { canShare, processLink, takeDefaultName } from '#processes'
+import { sharedSettings } from '#processes'
 import { type Clock, systemClock } from '../clock.js'
 import {
+  by,
+  type Check,
   requireAbove,
   requireFunction,
+  requireGiven,
   requireInteger,
   requireNumber,
   requireOneOf,
@@ -90,35 +93,60 @@ export interface FairSeams {
 /** Checked options of rule `fair-clock`, with every default in its place. */
 export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf' | 'shared'>> {
   readonly weightOf: ((flow: string) => number) | undefined
-  readonly shared: (SharedOptions & { readonly name: string; readonly link: ClockLink }) | undefined
+  /** Undefined if this process has a clock of its own. */
+  readonly shared: SharedSettings | undefined
 }
 
-const CLOCK_OPTIONS: readonly string[] = [
-  'rule',
-  'levels',
-  'bucketsPerLevel',
-  'rotateEveryMs',
-  'credit',
-  'probe',
-  'weightOf',
-  'shared',
-]
-
-const BLUE_RULE: readonly string[] = ['rule', 'rotateEveryMs', 'make']
-
-const SEAMS: readonly string[] = ['clock', 'random']
-
-const RULES: readonly FairRuleName[] = ['fair-clock', 'blue']
+/** A clock that is shared, and the link to its arbiter. */
+export interface SharedSettings extends SharedOptions {
+  readonly name: string
+  readonly link: ClockLink
+}
 
 const MOST_BUCKETS = 2 ** 27
 
+/** The checks of options that both rules have. */
+export const SKETCH_CHECKS: Readonly<Record<'levels' | 'bucketsPerLevel' | 'rotateEveryMs', Check>> = {
+  levels: by(requireInteger, 1),
+  bucketsPerLevel: by(requireInteger, 1),
+  rotateEveryMs: (name, value) => value === Number.POSITIVE_INFINITY || requireAbove(name, value, 0),
+}
+
+const CLOCK_CHECKS: Readonly<Record<keyof ClockOptions, Check>> = {
+  rule: by(requireOneOf, ['fair-clock', 'blue']),
+  ...SKETCH_CHECKS,
+  credit: by(requireNumber, 1),
+  probe: by(requireNumber, 0, 1),
+  weightOf: requireFunction,
+  shared: (name, shared) => shared === false || requireShared(name, shared),
+}
+
+const SHARED_CHECKS: Readonly<Record<keyof SharedOptions, Check>> = {
+  name: requireText,
+  resource: requireText,
+  link: requireLink,
+}
+
+/** Checks for the link to an arbiter. */
+export function requireLink(name: string, link: unknown): void {
+  requireFunction(`${name}.join`, (link as Partial<ClockLink> | null)?.join)
+}
+
+function requireShared(name: string, shared: unknown): void {
+  requireOptions(name, shared, Object.keys(SHARED_CHECKS))
+  requireGiven(SHARED_CHECKS, shared as object, `${name}.`)
+}
+
+const BLUE_OPTIONS: readonly (keyof BlueRule)[] = ['rule', 'rotateEveryMs', 'make']
+
+const SEAMS: readonly (keyof FairSeams)[] = ['clock', 'random']
+
 /** Checks that `options` are options of their rule, and nothing else. */
 export function requireFairOptions(options: unknown, seams: readonly string[] = []): void {
-  const rule = typeof options === 'object' && options !== null && 'rule' in options ? options.rule : undefined
-  if (rule !== undefined) requireOneOf('fair.rule', rule, RULES)
-  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_RULE : CLOCK_OPTIONS), ...seams])
-  if (rule === 'blue' && typeof (options as Partial<BlueRule>).make !== 'function')
-    throw new TypeError("fair with rule 'blue' must be made by blue()")
+  const { rule, make }: Partial<BlueRule> = options ?? {}
+  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_OPTIONS : Object.keys(CLOCK_CHECKS)), ...seams])
+  requireGiven(CLOCK_CHECKS, options as object, 'fair.')
+  if (rule === 'blue' && typeof make !== 'function') throw new TypeError("fair with rule 'blue' must be made by blue()")
 }
 
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -130,45 +158,20 @@ export function resolveFairOptions(options: FairOptions & FairSeams): {
 } {
   requireFairOptions(options, SEAMS)
   const { clock = systemClock, random } = options
-  const settings = options.rule === 'blue' ? options : clockSettings(options, clock === systemClock)
   requireFunction('fair.clock', clock)
   if (random !== undefined) requireFunction('fair.random', random)
+  const settings = options.rule === 'blue' ? options : clockSettings(options, clock === systemClock)
   return { clock, seeds: random ?? secretRandom, coins: random ?? coinRandom, settings }
 }
 
 function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettings {
   const { levels = 4, bucketsPerLevel = 4096, rotateEveryMs = 60_000, credit = 12, probe = 0.02, weightOf } = options
-  requireSketch(levels, bucketsPerLevel, rotateEveryMs)
-  requireNumber('fair.credit', credit, 1)
-  requireNumber('fair.probe', probe, 0, 1)
+  requireBuckets(levels, bucketsPerLevel)
   const shared = sharedSettings(options.shared, isPlatforms)
-  if (weightOf !== undefined) requireFunction('fair.weightOf', weightOf)
   return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf, shared }
 }
 
-const SHARED_OPTIONS: readonly string[] = ['name', 'link', 'resource']
-
-/** A tracker with a given clock shares with no other process unless that is requested. */
-function sharedSettings(options: SharedOptions | false | undefined, isPlatforms: boolean): ClockSettings['shared'] {
-  if (options === false || (options === undefined && !isPlatforms)) return undefined
-  if (options !== undefined) requireOptions('fair.shared', options, SHARED_OPTIONS)
-  const { name, link = processLink() } = options ?? {}
-  if (name !== undefined) requireText('fair.shared.name', name)
-  if (link === undefined) return undefined
-  if (!canShare && link.clock === undefined)
-    throw new TypeError('fair.shared.link: here only doormanFleet shares clocks')
-  requireFunction('fair.shared.link.join', link.join)
-  if (name !== undefined || options?.link !== undefined) return { ...options, name: name ?? 'default', link }
-  return takeDefaultName() ? { name: 'default', link } : undefined
-}
-
-/** Checks the options that both rules have. */
-export function requireSketch(levels: number, bucketsPerLevel: number, rotateEveryMs: number): void {
-  requireInteger('fair.levels', levels, 1)
-  requireInteger('fair.bucketsPerLevel', bucketsPerLevel, 1)
-  if (levels * bucketsPerLevel > MOST_BUCKETS)
-    throw new RangeError(
-      `fair.levels × fair.bucketsPerLevel must be at most ${MOST_BUCKETS}, got ${levels} × ${bucketsPerLevel}`,
-    )
-  if (rotateEveryMs !== Number.POSITIVE_INFINITY) requireAbove('fair.rotateEveryMs', rotateEveryMs, 0)
+/** Bounds the memory of a sketch. */
+export function requireBuckets(levels: number, bucketsPerLevel: number): void {
+  requireNumber('fair.levels × fair.bucketsPerLevel', levels * bucketsPerLevel, 1, MOST_BUCKETS)
 }

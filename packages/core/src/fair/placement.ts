@@ -58,7 +58,7 @@ export interface Placement {
 export class IndependentPlacement implements Placement {
   readonly #random: Random
   readonly #scale: number
-  #key: Words | undefined = undefined
+  #key: Words | undefined
   #live: Int32Array
   #shadow: Int32Array
 

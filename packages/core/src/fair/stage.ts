@@ -42,7 +42,6 @@ class FairHold implements Hold {
   }
 }
 
-const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 const LONGEST_RETRY_MS = 30_000
 /** Most resources that are measured separately: with the default options each takes 640 KiB. */
 const MOST_RESOURCES = 32
@@ -68,6 +67,7 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
     trackers.set(ownCopy(resource), fresh)
     return fresh
   }
+  const all = (): FairTracker<FairRuleName>[] => [tracker, ...trackers.values()]
   function ofEach(question: (one: FairTracker<FairRuleName>) => object): object {
     if (trackers.size === 0) return question(tracker)
     const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, question(each)]))
@@ -76,7 +76,7 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
   return {
     name: 'fair',
     admit(passage: Passage): Verdict {
-      if (passage.exempt) return EXEMPT
+      if (passage.exempt) return undefined
       const judge = passage.resource === undefined ? tracker : trackerOf(passage.resource)
       const { nowMs, cost } = passage
       const key = new FlowKey(passage.flow)
@@ -89,13 +89,10 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
     get engaged() {
-      if (tracker.engaged) return true
-      for (const each of trackers.values()) if (each.engaged) return true
-      return false
+      return all().some(({ engaged }) => engaged)
     },
     forget(flow) {
-      tracker.forget(flow)
-      for (const each of trackers.values()) each.forget(flow)
+      for (const each of all()) each.forget(flow)
     },
     explain: (flow) => ofEach((one) => one.explain(flow)),
     snapshot: () => ofEach((one) => one.snapshot()),

@@ -246,7 +246,10 @@ describe('options', () => {
     [{ levels: 2.5 }, 'fair.levels must be an integer >= 1, got 2.5'],
     [{ levels: '3' }, 'fair.levels must be an integer >= 1, got "3"'],
     [{ bucketsPerLevel: Number.NaN }, 'fair.bucketsPerLevel must be an integer >= 1, got NaN'],
-    [{ levels: 1e6, bucketsPerLevel: 1e6 }, 'fair.levels × fair.bucketsPerLevel must be at most 134217728'],
+    [
+      { levels: 1e6, bucketsPerLevel: 1e6 },
+      'fair.levels × fair.bucketsPerLevel must be a number from 1 to 134217728, got 1000000000000',
+    ],
     [{ failureIncrement: 0 }, 'fair.failureIncrement must be a number > 0 and <= 1, got 0'],
     [{ failureIncrement: 1 }, 'fair.failureIncrement must be below 1, got 1'],
     [{ failureIncrement: -0.5 }, 'fair.failureIncrement must be a number > 0 and <= 1, got -0.5'],

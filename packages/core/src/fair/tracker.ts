@@ -1,9 +1,18 @@
+import { SharedClockRule } from '#processes'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import { type Clock, originMs, steady } from '../clock.js'
 import { requireAbove, requireNumber, requireOneOf, requireText } from '../options.js'
+import type { Random } from '../random.js'
 import type { BlueExplanation, BlueState } from './blue.js'
+import { FairClock } from './clock/fair-clock.js'
 import { type ClockExplanation, ClockRule, type ClockState } from './clock/rule.js'
-import { type FairOptions, type FairRuleName, type FairSeams, resolveFairOptions } from './options.js'
+import {
+  type ClockSettings,
+  type FairOptions,
+  type FairRuleName,
+  type FairSeams,
+  resolveFairOptions,
+} from './options.js'
 import { FlowKey } from './placement.js'
 import type { FairRefusal, FairRule } from './rule.js'
 
@@ -74,7 +83,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
       settings.rule === 'blue'
         ? settings.make(seeds, coins, nowMs)
-        : new ClockRule(settings, seeds, originMs(clock), this.#clock)
+        : clockRule(settings, seeds, originMs(clock), this.#clock)
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs
     this.#rotateAtMs = nowMs + settings.rotateEveryMs
@@ -240,4 +249,11 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     this.#rotations += missed
     this.#rule.rotate(missed, nowMs)
   }
+}
+
+/** `originMs`: the time of day at the clock's 0. */
+function clockRule(settings: ClockSettings, seeds: Random, originMs: number, clock: Clock): ClockRule {
+  const { shared, credit, probe } = settings
+  if (shared === undefined) return new ClockRule(settings, seeds, new FairClock(credit, probe, originMs / 1000))
+  return new (shared.link.clock ?? SharedClockRule)(settings, shared, seeds, originMs, clock)
 }

@@ -1,6 +1,6 @@
 import type { Gate } from '../admission/gate.js'
 import { showFair } from '../http/context.js'
-import { type Answer, type Framework, HttpAdmission } from '../http/http-admission.js'
+import { type Framework, type GateAnswer, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'
@@ -62,7 +62,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     const visit = admission.visit([request, ...rest], outerOf(request, host))
     const end = watchRequest(request, host, visit)
     const asked = admission.ask(visit)
-    let decision: Answer
+    let decision: GateAnswer
     if (asked instanceof Promise) decision = await awake(gate, asked)
     else decision = asked
     if (decision === undefined) return (async () => handler(request, ...rest))().catch(exhausted)
@@ -122,7 +122,7 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   name: 'fairFetch',
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
-  shed: runtime.shed,
+  shed: (queued) => runtime.shed(queued),
 }
 
 /** The answer to a request whose handler found the resource exhausted. */

@@ -1,6 +1,6 @@
 import type { Gate } from '../admission/gate.js'
 import { fairOf } from '../http/context.js'
-import type { Answer } from '../http/http-admission.js'
+import type { GateAnswer } from '../http/http-admission.js'
 import type { FairRequest } from '../http/http-visit.js'
 import type { NodeUpload, RefusalHead } from '../http/node-admission.js'
 import type { NodeResponse } from '../http/open-response.js'
@@ -45,7 +45,7 @@ export function outerOf(request: Request, host: Host | undefined): FairRequest |
 const WAKE_EVERY_MS = 100
 
 /** Waits for the decision, and wakes the gate at intervals until then. */
-export async function awake(gate: Gate, asked: Promise<Answer>): Promise<Answer> {
+export async function awake(gate: Gate, asked: Promise<GateAnswer>): Promise<GateAnswer> {
   const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
   try {
     return await asked

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { namedFlow } from '../path.js'
 import { AddressFlows, addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
-import { Warnings } from './mistakes.js'
+import { warnOnce } from './mistakes.js'
 
 describe('the flow of an address', () => {
   it.each([
@@ -100,7 +100,7 @@ describe('the flow of an address', () => {
 describe('flows by address', () => {
   it('gives requests without an address one flow, and warns once, when ten such were answered in a row', () => {
     const listener = vi.fn()
-    const flows = new AddressFlows(56, new Warnings(listener))
+    const flows = new AddressFlows(56, warnOnce(listener))
     for (let i = 0; i < 3; i++) expect(flows.flow(undefined)).toBe(UNKNOWN_ADDRESS)
     expect(listener).not.toHaveBeenCalled()
     for (let i = 0; i < 100; i++) flows.answered(i % 10 === 9)
@@ -113,7 +113,10 @@ describe('flows by address', () => {
   })
 
   it('remembers a bounded number of addresses, and forgets none wrongly', () => {
-    const flows = new AddressFlows(56, new Warnings(() => {}))
+    const flows = new AddressFlows(
+      56,
+      warnOnce(() => {}),
+    )
     for (let i = 0; i < 5_000; i++) {
       const address = `10.${i % 7}.${i >> 8}.${i & 255}`
       expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)

@@ -1,5 +1,5 @@
 import { ADDRESS, ownCopy } from '../path.js'
-import type { Warnings } from './mistakes.js'
+import type { OnWarning } from './mistakes.js'
 
 /** The one flow of all requests without a known client address. */
 export const UNKNOWN_ADDRESS = 'ip:unknown'
@@ -18,24 +18,28 @@ const ANSWERED_WITHOUT = 10
  * (loopback, link-local, a local NAT64) are left whole.
  */
 export function addressFlow(address: string, ipv6Prefix: number): string | undefined {
-  const parts = parseAddress(address)
-  if (parts === undefined) return undefined
-  if (parts.length === 4) return ADDRESS + parts.join('.')
-  if (isMapped(parts) || isNat64(parts)) return ADDRESS + dotted(parts[6]!, parts[7]!)
-  if (hasNoSubnets(parts) || ipv6Prefix === 128) return ADDRESS + hex(parts)
-  return `${ADDRESS}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
+  if (address.length > LONGEST_ADDRESS) return undefined
+  const inner = BRACKETED.exec(address)?.[1] ?? address
+  const bytes = DOTTED.exec(inner)?.slice(1, 5).map(Number)
+  if (bytes?.every((byte) => byte <= 255)) return ADDRESS + bytes.join('.')
+  const groups = groupsOf(inner.split('%', 1)[0]!)
+  if (groups === undefined) return undefined
+  const text = hex(groups)
+  if (HOLDS_IPV4.test(text)) return ADDRESS + dotted(groups[6]!, groups[7]!)
+  if (HAS_NO_SUBNETS.test(text) || ipv6Prefix === 128) return ADDRESS + canonical(text)
+  return `${ADDRESS}${canonical(hex(cut(groups, ipv6Prefix)))}/${ipv6Prefix}`
 }
 
 /** Names flows by address, remembers recent addresses, and warns once about invalid ones. */
 export class AddressFlows {
   readonly #ipv6Prefix: number
-  readonly #warnings: Warnings
+  readonly #warn: OnWarning
   readonly #recent = new Map<string, string>()
   #without = 0
 
-  constructor(ipv6Prefix: number, warnings: Warnings) {
+  constructor(ipv6Prefix: number, warn: OnWarning) {
     this.#ipv6Prefix = ipv6Prefix
-    this.#warnings = warnings
+    this.#warn = warn
   }
 
   /** Never throws. About 30 ns for an address seen lately, two microseconds for a new one. */
@@ -46,7 +50,7 @@ export class AddressFlows {
     if (known !== undefined) return known
     const flow = addressFlow(address, this.#ipv6Prefix)
     if (flow === undefined) {
-      this.#warn('not an IP address')
+      this.#unknown('not an IP address')
       return UNKNOWN_ADDRESS
     }
     // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
@@ -61,36 +65,21 @@ export class AddressFlows {
    */
   answered(hadAddress: boolean): void {
     this.#without = hadAddress ? 0 : this.#without + 1
-    if (this.#without === ANSWERED_WITHOUT) this.#warn('there is none (a Unix socket, or a proxy that does not say)')
+    if (this.#without === ANSWERED_WITHOUT) this.#unknown('there is none (a Unix socket, or a proxy that does not say)')
   }
 
-  #warn(why: string): void {
-    this.#warnings.say(
+  #unknown(why: string): void {
+    this.#warn(
       `No client address to name a flow by: ${why}. Such requests share the flow '${UNKNOWN_ADDRESS}'; ` +
         'set the option flow, or the trusted proxies.',
     )
   }
 }
 
-/** `::ffff:0:0/96`: an IPv4 client on a socket that listens for both. */
-function isMapped(groups: readonly number[]): boolean {
-  return groups[5] === 0xffff && areZero(groups, 0, 5)
-}
-
-/** `64:ff9b::/96`: an IPv4 client behind a translator (RFC 6052). */
-function isNat64(groups: readonly number[]): boolean {
-  return groups[0] === 0x64 && groups[1] === 0xff9b && areZero(groups, 2, 6)
-}
-
+/** `::ffff:0:0/96`: an IPv4 client on a socket that listens for both; `64:ff9b::/96`: behind a translator (RFC 6052). */
+const HOLDS_IPV4 = /^(0:0:0:0:0:ffff|64:ff9b:0:0:0:0):/
 /** `::/64` (loopback), `fe80::/10` (link-local), `64:ff9b:1::/48` (NAT64 with a prefix of one's own, RFC 8215). */
-function hasNoSubnets(groups: readonly number[]): boolean {
-  if (areZero(groups, 0, 4)) return true
-  return (groups[0]! & 0xffc0) === 0xfe80 || (groups[0] === 0x64 && groups[1] === 0xff9b && groups[2] === 1)
-}
-
-function areZero(groups: readonly number[], from: number, to: number): boolean {
-  return groups.slice(from, to).every((group) => group === 0)
-}
+const HAS_NO_SUBNETS = /^(0:0:0:0|fe[89ab].|64:ff9b:1):/
 
 function cut(groups: readonly number[], bits: number): number[] {
   return groups.map((group, i) => {
@@ -99,11 +88,11 @@ function cut(groups: readonly number[], bits: number): number[] {
   })
 }
 
-/** Hexadecimal groups in their canonical form (RFC 5952), which the URL parser makes. */
 function hex(groups: readonly number[]): string {
-  return canonical(groups.map((group) => group.toString(16)).join(':'))
+  return groups.map((group) => group.toString(16)).join(':')
 }
 
+/** Hexadecimal groups in their canonical form (RFC 5952), which the URL parser makes. */
 function canonical(groups: string): string {
   return new URL(`http://[${groups}]`).hostname.slice(1, -1)
 }
@@ -112,30 +101,14 @@ function dotted(high: number, low: number): string {
   return [high >>> 8, high & 255, low >>> 8, low & 255].join('.')
 }
 
-/** Longest address, in UTF-16 units, with zone id and port. */
+/** Longest address, in UTF-16 units, with zone id and port. Brackets, port and zone id are dropped. */
 const LONGEST_ADDRESS = 100
 const BRACKETED = /^\[([^\]]*)\](?::\d{1,5})?$/
 const DOTTED = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?::\d{1,5})?$/
 const GROUPS = /^[0-9a-f:.]+$/i
 
-/**
- * An IP address as its bits: four bytes of IPv4, or eight 16-bit groups of IPv6. Brackets, port and zone id are
- * dropped. Undefined for anything else.
- */
-function parseAddress(text: string): readonly number[] | undefined {
-  if (text.length > LONGEST_ADDRESS) return undefined
-  const inner = BRACKETED.exec(text)?.[1] ?? text
-  return parseDotted(inner) ?? parseGroups(inner.split('%', 1)[0] ?? '')
-}
-
-function parseDotted(text: string): number[] | undefined {
-  const match = DOTTED.exec(text)
-  if (match === null) return undefined
-  const bytes = match.slice(1, 5).map(Number)
-  return bytes.every((byte) => byte <= 255) ? bytes : undefined
-}
-
-function parseGroups(text: string): number[] | undefined {
+/** The eight 16-bit groups of an IPv6 address; undefined for anything else. */
+function groupsOf(text: string): number[] | undefined {
   if (!GROUPS.test(text) || !URL.canParse(`http://[${text}]`)) return undefined
   const [head = [], tail = []] = canonical(text)
     .split('::')

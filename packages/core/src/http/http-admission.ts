@@ -6,10 +6,10 @@ import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, namedFlow, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
-import { heard, isLater } from '../rejection.js'
+import { heard, isLater, type NowOrLater } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
-import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
+import { consoleWarning, Mistakes, type OnWarning, warnOnce } from './mistakes.js'
 import {
   gateOf,
   type HttpOptions,
@@ -43,7 +43,6 @@ export interface Framework<Target extends readonly unknown[]> {
   readonly trust?: string
 }
 
-type NowOrLater<T> = T | Promise<T>
 /** The value of the option `flow`. */
 type GivenFlow = Flow | null | undefined
 
@@ -53,7 +52,7 @@ type Route<Target extends readonly unknown[]> = RouteOptions<Target> | undefined
 const OVER = Symbol('over')
 
 /** The gate's answer to a request; undefined if the gate does not judge it. */
-export type Answer = Decision | undefined
+export type GateAnswer = Decision | undefined
 
 /**
  * Turns a framework's requests into decisions of a gate, and their ends into outcomes: the part that all adapters
@@ -66,7 +65,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   readonly #onError: OnError
   readonly #rateLimit: TellRateLimit
   readonly #random: Random
-  readonly #warnings: Warnings
+  /** Warns the user once. */
+  readonly warn: OnWarning
   readonly #mistakes: Mistakes<Target>
   readonly #addresses: AddressFlows
 
@@ -80,9 +80,9 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#options = { ...options }
     this.#onError = onError
     this.#random = random
-    this.#warnings = new Warnings(onWarning)
-    this.#mistakes = new Mistakes(framework, this.#warnings, options.gate === undefined)
-    this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
+    this.warn = warnOnce(onWarning)
+    this.#mistakes = new Mistakes(framework, this.warn, options.gate === undefined)
+    this.#addresses = new AddressFlows(ipv6Prefix, this.warn)
     this.gate = gateOf(options, (queued) => framework.shed(queued))
     this.gate.observe?.((event) => {
       if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
@@ -98,18 +98,18 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
    * Asks the gate. Undefined: the gate does not judge this request (`skip`, or it has judged it before), let it pass.
    * If the client has left already, the answer is a refusal with reason `gone`. Never rejects.
    */
-  ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+  ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const answer = this.#ask(visit)
     const { outer } = visit
     if (outer === undefined || answer === undefined) return answer
-    const told = (decision: Answer): Answer => {
+    const told = (decision: GateAnswer): GateAnswer => {
       if (decision !== undefined && (!decision.admitted || this.gate.hasFair)) outer.judgedInside()
       return decision
     }
     return answer instanceof Promise ? answer.then(told) : told(answer)
   }
 
-  #ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+  #ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     // The options may fail for a client that has left; the gate only counts the request.
     if (visit.isGone) return this.#over(visit)
@@ -155,11 +155,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#mistakes.namedByAddress()
   }
 
-  /** Warns the user once. */
-  warn(message: string, cause?: unknown): void {
-    this.#warnings.say(message, cause)
-  }
-
   /** @internal Judges a response that was sent to its end. */
   outcome(visit: HttpVisit<Target>): Outcome {
     const { target, error } = visit
@@ -179,7 +174,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return outcomeOf(status, error)
   }
 
-  #judge(visit: HttpVisit<Target>, route: Route<Target>, skip: boolean | undefined): Answer | Promise<Answer> {
+  #judge(visit: HttpVisit<Target>, route: Route<Target>, skip: boolean | undefined): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     const { flow, cost } = this.#options
     if (yes('skip', skip)) return undefined
@@ -210,7 +205,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     route: Route<Target>,
     name: GivenFlow,
     cost: number | undefined,
-  ): Answer | Promise<Answer> {
+  ): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
     let path: Flow | undefined
@@ -235,8 +230,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   #later<T>(
     visit: HttpVisit<Target>,
     promise: PromiseLike<T>,
-    goOn: (answer: T) => Answer | Promise<Answer>,
-  ): Promise<Answer> {
+    goOn: (answer: T) => GateAnswer | Promise<GateAnswer>,
+  ): Promise<GateAnswer> {
     return this.#unlessOver(visit, promise)
       .then((answer) => (answer === OVER || visit.isGone ? this.#over(visit) : goOn(answer)))
       .catch((error: unknown) => this.#withoutOptions(visit, error))
@@ -275,7 +270,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   }
 
   /** The answer to a request for which a user's function failed; `path` is its name, if it has one. */
-  #withoutOptions(visit: HttpVisit<Target>, cause: unknown, path?: Flow): Answer | Promise<Answer> {
+  #withoutOptions(visit: HttpVisit<Target>, cause: unknown, path?: Flow): GateAnswer | Promise<GateAnswer> {
     this.warn(`An option failed: onError, '${this.#onError}', decides.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED

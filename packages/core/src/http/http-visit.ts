@@ -43,19 +43,19 @@ export interface Judge<Target extends readonly unknown[]> {
  */
 export class HttpVisit<Target extends readonly unknown[]> implements FairRequest, EndListener {
   readonly target: Target
-  permit: Permit | undefined = undefined
+  permit: Permit | undefined
   /** The error that the handler threw, if known. */
   error: unknown = undefined
   /** For a pipelined request: fulfilled when its turn to be answered has come. */
-  turn: Promise<void> | undefined = undefined
+  turn: Promise<void> | undefined
   /** Called when the client leaves. */
-  onGone: (() => void) | undefined = undefined
+  onGone: (() => void) | undefined
   /** Whether the request had an address; undefined unless it was to be named by one. */
-  hasAddress: boolean | undefined = undefined
+  hasAddress: boolean | undefined
   readonly #judge: Judge<Target>
   /** The visit to a gate that the request has already passed, if any. */
   readonly outer: FairRequest | undefined
-  #controller: AbortController | undefined = undefined
+  #controller: AbortController | undefined
   #holds = 0
   #judgedInside = false
   #end: 'open' | 'ended' | 'aborted' = 'open'

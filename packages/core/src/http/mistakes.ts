@@ -35,18 +35,18 @@ let madePerRequest = 0
  */
 export class Mistakes<Target extends readonly unknown[]> {
   readonly #framework: Framework<Target>
-  readonly #warnings: Warnings
+  readonly #warn: OnWarning
   /** True until the end of the microtask in which the middleware was made. */
   #isBeingMade: boolean
   #answersLeft = ANSWERS_SEEN
   #namesLeft = NAMES_SEEN
-  #name: string | undefined = undefined
-  #address: string | undefined = undefined
+  #name: string | undefined
+  #address: string | undefined
   #addressesDiffer = false
 
-  constructor(framework: Framework<Target>, warnings: Warnings, makesGate: boolean) {
+  constructor(framework: Framework<Target>, warn: OnWarning, makesGate: boolean) {
     this.#framework = framework
-    this.#warnings = warnings
+    this.#warn = warn
     this.#isBeingMade = makesGate
     if (makesGate)
       Promise.resolve().then(() => {
@@ -55,7 +55,7 @@ export class Mistakes<Target extends readonly unknown[]> {
   }
 
   passedTwice(): void {
-    this.#warnings.say(
+    this.#warn(
       `A request has passed the same gate twice: remove the inner ${this.#framework.name}, or give it its own gate.`,
     )
   }
@@ -79,7 +79,7 @@ export class Mistakes<Target extends readonly unknown[]> {
       }
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
-    this.#warnings.say(
+    this.#warn(
       `The option flow gave the first ${NAMES_SEEN} requests, from several addresses, the same name, ${show(name)}: ` +
         'let it name the tenant or the API key.',
     )
@@ -95,7 +95,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     if (this.#answersLeft === 0) return
     if (status !== 404) this.#answersLeft = 0
     else if (--this.#answersLeft === 0)
-      this.#warnings.say(
+      this.#warn(
         `The first ${ANSWERS_SEEN} requests that ${this.#framework.name} judged were all answered 404. Put it before ` +
           'the routes.',
       )
@@ -105,7 +105,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     // On Workers a stage may touch an object of another request, which throws: not the user's mistake.
     const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
     if (navigator?.userAgent === 'Cloudflare-Workers') return
-    this.#warnings.say(`The stage ${stage} failed: its onError decides. gate.observe() reports later ones.`, error)
+    this.#warn(`The stage ${stage} failed: its onError decides. gate.observe() reports later ones.`, error)
   }
 
   #asked(): void {
@@ -115,7 +115,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     }
     this.#isBeingMade = false
     if (++madePerRequest === MADE_PER_REQUEST)
-      this.#warnings.say(
+      this.#warn(
         `${this.#framework.name} was called again for each of the last ${MADE_PER_REQUEST} requests. Call it once: a ` +
           'new gate limits nothing.',
       )
@@ -162,22 +162,16 @@ export const consoleWarning: OnWarning = (message, cause) => {
 }
 
 /**
- * Gives each warning once, and at most 20 in all: a warning on every request is an outage in itself. A listener that
- * throws has no effect.
+ * Passes each warning on once, and at most 20 in all: a warning on every request is an outage in itself. A listener
+ * that throws has no effect.
  */
-export class Warnings {
-  readonly #listener: OnWarning
-  readonly #said = new Set<string>()
-
-  constructor(listener: OnWarning) {
-    this.#listener = listener
-  }
-
-  say(message: string, cause?: unknown): void {
-    if (this.#said.size >= MOST || this.#said.has(message)) return
-    this.#said.add(message)
+export function warnOnce(listener: OnWarning): OnWarning {
+  const said = new Set<string>()
+  return (message, cause) => {
+    if (said.size >= MOST || said.has(message)) return
+    said.add(message)
     try {
-      heard(this.#listener(message, cause))
+      heard(listener(message, cause))
     } catch {
       // There is no further listener to tell.
     }

@@ -2,7 +2,7 @@ import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
 import { type After, systemAfter } from '../clock.js'
 import { onRejection } from '../rejection.js'
-import { type Answer, type Framework, HttpAdmission } from './http-admission.js'
+import { type Framework, type GateAnswer, HttpAdmission } from './http-admission.js'
 import type { HttpVisit } from './http-visit.js'
 import { ForwardedHeaders } from './mistakes.js'
 import { type NodeRequest, type NodeResponse, PATIENCE, type Patience } from './open-response.js'
@@ -43,7 +43,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
   }
 
   /** As in the base class, but a pipelined request is judged when its turn to be answered has come. */
-  override ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+  override ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const { turn } = visit
     if (turn === undefined) return super.ask(visit)
     visit.turn = undefined

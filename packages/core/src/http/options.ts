@@ -15,6 +15,7 @@ import {
   requireText,
 } from '../options.js'
 import { type Flow, requireFlow } from '../path.js'
+import type { NowOrLater } from '../rejection.js'
 import type { OnWarning } from './mistakes.js'
 import type { HttpRefusal } from './refusal.js'
 
@@ -27,8 +28,6 @@ export type OnError = 'address' | 'admit' | 'refuse'
 
 /** When a response reports the rest of a budget: near its exhaustion, always, or never. */
 export type TellRateLimit = 'near' | 'always' | 'never'
-
-type NowOrLater<T> = T | Promise<T>
 
 /**
  * Options that all adapters share: how a request is described and answered. Functions receive the arguments of a

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Gate } from '../admission/gate.js'
 import { fairOf, showFair } from '../http/context.js'
-import type { Answer, Framework } from '../http/http-admission.js'
+import type { Framework, GateAnswer } from '../http/http-admission.js'
 import type { HttpVisit } from '../http/http-visit.js'
 import { NodeAdmission } from '../http/node-admission.js'
 import type { HttpOptions } from '../http/options.js'
@@ -42,7 +42,7 @@ export function fairHandler<
   }
   const admission = new NodeAdmission(server, options)
 
-  function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer): unknown {
+  function proceed(visit: HttpVisit<[Request, Response]>, decision: GateAnswer): unknown {
     const [request, response] = visit.target
     if (decision !== undefined) {
       if (!decision.admitted) {

@@ -63,7 +63,6 @@ export class LimitRefusedError extends ResourceExhaustedError {
   }
 }
 
-const OPTIONS: readonly string[] = [...QUEUE_OPTIONS, 'clock', 'random', 'after']
 const BACKGROUND = 'background'
 const BANDS: readonly BandOptions[] = [{}, {}, {}, {}, {}]
 const DAY_MS = 86_400_000
@@ -122,7 +121,7 @@ const NO_OPTIONS: LimitOptions = {}
  * and its value.
  */
 export function fairLimit(options: FairLimitOptions): FairLimit {
-  requireOptions('fairLimit', options, OPTIONS)
+  requireOptions('fairLimit', options, [...QUEUE_OPTIONS, 'clock', 'random', 'after'])
   const { clock: given = systemClock } = options
   requireFunction('clock', given)
   const clock: Clock = steady(given)

@@ -11,7 +11,7 @@ type Band = QueuedRequest['band']
 const MUCH = 1 / 4
 
 /** By weight, and by entitled requests. */
-type Shares = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
+type SharePair = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
 
 /**
  * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the
@@ -30,8 +30,8 @@ export class FlowSlots {
   readonly #perFlowUnits: number
   readonly #isCapped: boolean
   readonly #isOfBand: boolean
-  readonly #slots: Shares
-  readonly #units: Shares
+  readonly #slots: SharePair
+  readonly #units: SharePair
   readonly #slotsFor: (band: Band) => number
   /** All recorded requests are of this band; after that, each band also has its own slots. */
   #onlyBand: Band | undefined = undefined
@@ -69,7 +69,7 @@ export class FlowSlots {
     this.#isOfBand = isOfBand
     this.#perFlowUnits = perFlowUnits ?? Number.POSITIVE_INFINITY
     const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, this.#perFlowUnits)
-    const shares = (wants: (record: FlowRecord) => number): Shares => [
+    const shares = (wants: (record: FlowRecord) => number): SharePair => [
       new MaxMin(this.#flows, wants, weightOf),
       new MaxMin(this.#flows, wants, dueOf),
     ]
@@ -410,7 +410,7 @@ export class FlowSlots {
   }
 
   /** The larger of its shares of an amount, or the smaller. They are the same while all requests cost the same. */
-  #share(shares: Shares, record: FlowRecord, amount: number, isSmaller: boolean = false): number {
+  #share(shares: SharePair, record: FlowRecord, amount: number, isSmaller: boolean = false): number {
     const byWeight = shares[0].shareOf(record, amount, this.#changes)
     if (!this.#isUneven) return byWeight
     const byCost = shares[1].shareOf(record, amount, this.#changes)

@@ -7,9 +7,8 @@ import {
   requireText,
   show,
 } from '../options.js'
+import type { NowOrLater } from '../rejection.js'
 import type { QuotaStore } from './store.js'
-
-export type NowOrLater<T> = T | Promise<T>
 
 /**
  * Options of {@link quota}. Functions receive the arguments of a handler of the framework, like those of the middleware

@@ -5,8 +5,8 @@ import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
 import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
 import { firstOf, namedFlow } from '../path.js'
-import { heard, isLater } from '../rejection.js'
-import { type NowOrLater, QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
+import { heard, isLater, type NowOrLater } from '../rejection.js'
+import { QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
 import { MemoryQuotaStore, type QuotaLevel } from './store.js'
 
 /**

@@ -10,7 +10,7 @@ export const ALL_LEVELS: number = Number.POSITIVE_INFINITY
 export type IsLive<T> = (request: Request<T>) => boolean
 
 /** State of a lane: out of its parent's ring, on the list of new lanes, or in rotation. */
-export type Place = 'out' | 'new' | 'old'
+export type LaneList = 'out' | 'new' | 'old'
 
 /**
  * A member of a ring that takes turns: a line of requests, oldest first; or a lane whose own ring distributes its turns.
@@ -23,7 +23,7 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   next: Lane<T> | undefined = undefined
   previous: Lane<T> | undefined = undefined
   // Until `count` written by the parent's ring alone.
-  place: Place = 'out'
+  place: LaneList = 'out'
   /** Whether it is in the ring without waiting requests: until its turn has passed, or its debt is paid. */
   passing = false
   /** Whether its head cost more than its turn was worth at the last inspection. */

@@ -1,7 +1,7 @@
 import { LinkedList } from '../linked-list.js'
 import { requireBoolean } from '../options.js'
 import type { LearnedCosts } from './costs.js'
-import type { IsLive, Lane, Place } from './lane.js'
+import type { IsLive, Lane, LaneList } from './lane.js'
 import type { Quantum } from './quantum.js'
 import type { Request } from './request.js'
 
@@ -94,7 +94,7 @@ export class Ring<T> {
   }
 
   /** Puts a lane that is out of the ring at the end of either list, with the credit or debt it has. */
-  put(lane: Lane<T>, place: Exclude<Place, 'out'>): void {
+  put(lane: Lane<T>, place: Exclude<LaneList, 'out'>): void {
     if (this.#front() === undefined) this.#servedInRound = true
     lane.place = place
     lane.served = -1

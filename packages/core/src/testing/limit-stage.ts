@@ -17,7 +17,7 @@ export interface LimitStage extends Stage {
 }
 
 /** A waiting request. */
-interface Waiter {
+interface WaitingRequest {
   answer(verdict: Verdict): void
 }
 
@@ -28,7 +28,7 @@ interface Waiter {
 export function limitStage(limit: number, { waiters = 0, name = 'limit' }: LimitStageOptions = {}): LimitStage {
   requireInteger('limit', limit, 1)
   requireInteger('waiters', waiters, 0)
-  const line = new Set<Waiter>()
+  const line = new Set<WaitingRequest>()
   const full: Refusal = refuse(name, 'overload', true, 1_000)
   let running = 0
 
@@ -47,7 +47,7 @@ export function limitStage(limit: number, { waiters = 0, name = 'limit' }: Limit
 
   function wait(signal: AbortSignal | undefined): Promise<Verdict> {
     return new Promise((resolve) => {
-      const waiter: Waiter = {
+      const waiter: WaitingRequest = {
         answer(verdict) {
           signal?.removeEventListener('abort', gone)
           resolve(verdict)

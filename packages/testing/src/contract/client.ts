@@ -11,14 +11,18 @@ export interface Reply {
 }
 
 /** The request, besides its path. */
-export interface Sent {
+export interface RequestParts {
   method?: string
   headers?: OutgoingHttpHeaders
   body?: string
 }
 
 /** Sends one request on a connection of its own, and reads the whole response, or as much as arrives. */
-export function exchange(port: number, path: string, { method = 'GET', headers = {}, body }: Sent): Promise<Reply> {
+export function exchange(
+  port: number,
+  path: string,
+  { method = 'GET', headers = {}, body }: RequestParts,
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
       let text = ''

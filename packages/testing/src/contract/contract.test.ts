@@ -12,7 +12,7 @@ import {
   statusOfError,
 } from '@fairlead/core/http'
 import { describe, expect, it } from 'vitest'
-import { type AdapterHarness, type Answer, type AppSetup, adapterContract, listen } from './index.js'
+import { type AdapterHarness, type AppSetup, adapterContract, type HandlerAnswer, listen } from './index.js'
 
 type Request = IncomingMessage | Http2ServerRequest
 type Response = ServerResponse | Http2ServerResponse
@@ -134,7 +134,7 @@ function tell(gate: NodeAdmission<Target>, visit: Visit, permit: Permit, defect:
 }
 
 async function handle(
-  play: (path: string, visit: Visit | undefined) => Answer | Promise<Answer>,
+  play: (path: string, visit: Visit | undefined) => HandlerAnswer | Promise<HandlerAnswer>,
   visit: Visit | undefined,
   request: Request,
   response: Response,
@@ -158,7 +158,7 @@ async function handle(
   }
 }
 
-function send(answer: Answer, response: Response): void {
+function send(answer: HandlerAnswer, response: Response): void {
   if (answer.kind === 'http-error') throw Object.assign(new Error('an HTTP error'), { status: answer.status })
   if (answer.kind === 'stream') pipeline(Readable.from(answer.chunks), response, () => {})
   else {

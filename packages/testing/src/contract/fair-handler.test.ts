@@ -3,7 +3,7 @@ import { createServer as createHttp2Server } from 'node:http2'
 import { pipeline, Readable } from 'node:stream'
 import { type FairHandler, fairHandler, fairOf } from '@fairlead/core/node'
 import { describe, it } from 'vitest'
-import { type AdapterHarness, type Answer, type AppSetup, adapterContract, listen } from './index.js'
+import { type AdapterHarness, type AppSetup, adapterContract, type HandlerAnswer, listen } from './index.js'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 type Target = [request: IncomingMessage, response: ServerResponse]
@@ -37,7 +37,7 @@ function listenerOf({ middleware, play }: AppSetup<Target>): Handler {
   }
 }
 
-function give(answer: Answer, response: ServerResponse): void {
+function give(answer: HandlerAnswer, response: ServerResponse): void {
   switch (answer.kind) {
     case 'send':
       response.writeHead(answer.status).end(answer.status === 304 ? undefined : answer.body)

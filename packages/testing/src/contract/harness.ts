@@ -38,11 +38,11 @@ export interface AppSetup<Target extends readonly unknown[]> {
    * the request, and answer as it returns. Call it synchronously, do not catch its errors, and hand a promise to the
    * framework as a handler of that framework would.
    */
-  play(path: string, fair: FairRequest | undefined): Answer | Promise<Answer>
+  play(path: string, fair: FairRequest | undefined): HandlerAnswer | Promise<HandlerAnswer>
 }
 
 /** A handler's answer. */
-export type Answer =
+export type HandlerAnswer =
   /** Status and text. The body is empty for 304. */
   | { readonly kind: 'send'; readonly status: number; readonly body: string }
   /** The framework's own HTTP error with this status, raised as its users do. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
-import type { Reply, Sent } from './client.js'
+import type { Reply, RequestParts } from './client.js'
 
 /** One request on an HTTP/2 connection, and its response so far. */
 export class Http2Exchange {
@@ -67,7 +67,7 @@ export class Http2Client {
     return new Http2Client(session)
   }
 
-  ask(path: string, { method = 'GET', headers = {}, body }: Sent = {}): Http2Exchange {
+  ask(path: string, { method = 'GET', headers = {}, body }: RequestParts = {}): Http2Exchange {
     const endStream = body === undefined
     const stream = this.#session.request({ ':method': method, ':path': path, ...headers }, { endStream })
     if (!endStream) stream.end(body)

@@ -10,7 +10,7 @@ import { rateLimitCases } from './rate-limit-cases.js'
 import { refusalCases } from './refusal-cases.js'
 
 export type { ContractCase } from './cases.js'
-export type { AdapterHarness, Answer, AppSetup, RunningApp } from './harness.js'
+export type { AdapterHarness, AppSetup, HandlerAnswer, RunningApp } from './harness.js'
 export { listen } from './listen.js'
 
 /**

@@ -6,7 +6,7 @@ import { budgetStage, WeightedFairEscrow } from '@fairlead/core/escrow'
 import type { HttpOptions } from '@fairlead/core/http'
 import { manualClock } from '@fairlead/core/testing'
 import { Cases, type ContractCase } from './cases.js'
-import type { Sent } from './client.js'
+import type { RequestParts } from './client.js'
 import type { AdapterHarness } from './harness.js'
 import { Http2Client } from './http2-client.js'
 import { OVER_SHARE, requireProblem } from './refusal-cases.js'
@@ -46,7 +46,7 @@ const left = (remaining: number, name: string = 'tokens') => [
 export function rateLimitCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
   const cost = (...target: Target): number => Number(harness.header(target, 'x-cost') ?? 1)
-  const of = (units: string): Sent => ({ headers: { 'x-cost': units } })
+  const of = (units: string): RequestParts => ({ headers: { 'x-cost': units } })
   type Tells = Omit<HttpOptions<Target>, 'gate'>['rateLimit']
   const clock = manualClock()
   const budget = (rateLimit?: Tells): RigOptions<Target> => ({

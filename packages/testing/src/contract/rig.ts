@@ -4,7 +4,7 @@ import { createGate, type GateOptions } from '@fairlead/core'
 import type { HttpOptions } from '@fairlead/core/http'
 import { hastenResponses } from '@fairlead/core/internal'
 import { type ProbeStage, probeStage } from '@fairlead/core/testing'
-import { exchange, RawClient, type Reply, type Sent } from './client.js'
+import { exchange, RawClient, type Reply, type RequestParts } from './client.js'
 import type { AdapterHarness, RunningApp } from './harness.js'
 import { Scenes } from './scenes.js'
 
@@ -81,7 +81,7 @@ export class Rig<Target extends readonly unknown[]> {
     return this.#app?.port ?? 0
   }
 
-  exchange(path: string, sent: Sent = {}): Promise<Reply> {
+  exchange(path: string, sent: RequestParts = {}): Promise<Reply> {
     return exchange(this.port, path, sent)
   }
 

@@ -1,6 +1,6 @@
 import { type FairRequest, ResourceExhaustedError } from '@fairlead/core/http'
 import { type FairLimit, fairLimit } from '@fairlead/core/queue'
-import type { Answer } from './harness.js'
+import type { HandlerAnswer } from './harness.js'
 import { turns } from './turns.js'
 
 /** The handlers of a case: the behaviour of each path, and its progress. */
@@ -40,7 +40,7 @@ export class Scenes {
   }
 
   /** The handler of all paths. */
-  play(path: string, fair: FairRequest | undefined): Answer | Promise<Answer> {
+  play(path: string, fair: FairRequest | undefined): HandlerAnswer | Promise<HandlerAnswer> {
     this.begun.set(path, (this.begun.get(path) ?? 0) + 1)
     if (fair !== undefined) this.visits.push(new WeakRef(fair))
     this.#changed()
@@ -54,7 +54,7 @@ export class Scenes {
     })
   }
 
-  #perform(path: string, fair: FairRequest | undefined): Answer | Promise<Answer> {
+  #perform(path: string, fair: FairRequest | undefined): HandlerAnswer | Promise<HandlerAnswer> {
     const status = Number(path.split('/')[2])
     switch (path.split('/')[1]) {
       case 'send':
@@ -113,7 +113,7 @@ export class Scenes {
   }
 
   /** Works until the client is gone. */
-  #obey(fair: FairRequest | undefined): Promise<Answer> {
+  #obey(fair: FairRequest | undefined): Promise<HandlerAnswer> {
     return new Promise((resolve) => {
       fair?.signal.addEventListener('abort', () => resolve({ kind: 'send', status: 200, body: 'too late' }))
     })

@@ -2,7 +2,7 @@ import type { LeaseAnswer, LeaseCall, PoolMark, PoolStore, PoolTerms, TenantRepo
 import { Pool } from '@fairlead/core/internal'
 
 /** A member's state after its last answer. */
-interface Known {
+interface KnownMember {
   seq: number
   win: number
   holds: number
@@ -16,7 +16,7 @@ export class Members {
   /** The calls in the order of their answers, each with its answer. */
   readonly log: { readonly call: LeaseCall; readonly answer: LeaseAnswer }[] = []
   readonly #stores: readonly PoolStore[]
-  readonly #known: Map<string, Known> = new Map()
+  readonly #known: Map<string, KnownMember> = new Map()
 
   constructor(stores: readonly PoolStore[], terms: PoolTerms) {
     this.#stores = stores
@@ -67,7 +67,7 @@ export class Members {
     return sum
   }
 
-  #knownOf(member: string): Known {
+  #knownOf(member: string): KnownMember {
     return (
       this.#known.get(member) ?? {
         seq: 0,

@@ -1,7 +1,7 @@
 import type { After, Clock } from '../../clock.js'
 import { countdown } from './draw-queue.js'
 import { Held } from './held.js'
-import { type Refusal, Refusals, type Request } from './reports.js'
+import { type CreditRequest, Refusals, type RefusedRequest } from './reports.js'
 import {
   failureOf,
   fuzzOf,
@@ -44,13 +44,13 @@ interface AccountListener {
  * Largest relative difference between the rates of the store's clock and ours: the window may end earlier or later by
  * this part of it.
  */
-const CLOCK_RATE = 1 / 1_000
+const CLOCK_RATE = 0.001
 
 /**
  * Part of a round trip's duration that the estimate keeps at the next one: a draw from above takes longer if that has to
  * draw as well.
  */
-const FADING = 3 / 4
+const FADING = 0.75
 
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
 
@@ -238,7 +238,7 @@ export class PoolAccount {
   }
 
   /** The pool's refusal that predicts its answer to a request; undefined: ask. */
-  refusalOf(request: Request, nowMs: number): Refusal | undefined {
+  refusalOf(request: CreditRequest, nowMs: number): RefusedRequest | undefined {
     return this.#refusals.of(request, nowMs)
   }
 

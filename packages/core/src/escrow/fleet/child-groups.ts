@@ -5,7 +5,7 @@ import type { LeaseAnswer, TenantReport } from './store.js'
 type Listener = (report: TenantReport, answer: LeaseAnswer) => void
 
 /** A group's holding of a member's credit. */
-interface Child {
+interface ChildGroup {
   /** Credit of the next window that it wants to hold. */
   wants: number
   /** The promised part of that. */
@@ -15,7 +15,7 @@ interface Child {
 }
 
 /** The member's account with its own pool: its window, and its credit of the next one. */
-interface Standing {
+interface HeldCredit {
   readonly win: number
   readonly ahead: number
 }
@@ -29,8 +29,8 @@ interface Standing {
  */
 export class ChildGroups {
   readonly #listeners: Map<string, Listener> = new Map()
-  readonly #children: Map<string, Child> = new Map()
-  readonly #standing: () => Standing
+  readonly #children: Map<string, ChildGroup> = new Map()
+  readonly #standing: () => HeldCredit
   readonly #spend: (group: string, amount: number) => LeasedTicket
   /** The window in which promises were made; they apply to the next one. */
   #win = -1
@@ -38,7 +38,7 @@ export class ChildGroups {
   #due: [group: string, amount: number][] = []
 
   /** `standing` returns an updated account; `spend` spends credit of the present window for a group. */
-  constructor(standing: () => Standing, spend: (group: string, amount: number) => LeasedTicket) {
+  constructor(standing: () => HeldCredit, spend: (group: string, amount: number) => LeasedTicket) {
     this.#standing = standing
     this.#spend = spend
   }
@@ -103,7 +103,7 @@ export class ChildGroups {
     for (const [group, amount] of due) this.#childOf(group).begun = this.#spend(group, amount)
   }
 
-  #childOf(group: string): Child {
+  #childOf(group: string): ChildGroup {
     let child = this.#children.get(group)
     if (child === undefined) {
       child = { wants: 0, promised: 0, begun: undefined }

@@ -3,13 +3,13 @@ import { weightFrom } from '../../weight.js'
 import type { Ledger } from '../ledger.js'
 import type { PoolAccount, Wish } from './account.js'
 import type { ChildGroups } from './child-groups.js'
-import type { Refusal, Reports, Request } from './reports.js'
+import type { CreditRequest, RefusedRequest, Reports } from './reports.js'
 import { MOST_REPORTED, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** Credit is drawn ahead of need when it lasts for less than this number of round trips, for twice that number. */
 const AHEAD = 2
 /** From this part of a window on, each call also draws for the beginning of the next one: at least two heartbeats. */
-const ENDING = 3 / 4
+const ENDING = 0.75
 /** Most credit drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
 const NONE: Stake = { weight: 0, used: 0 }
@@ -122,7 +122,11 @@ export class Credit {
   }
 
   /** The pool's refusal that shows that a tenant of this whole weight need not ask it for this amount yet. */
-  refusalOf({ tenant, weight }: Pick<Request, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
+  refusalOf(
+    { tenant, weight }: Pick<CreditRequest, 'tenant' | 'weight'>,
+    need: number,
+    nowMs: number,
+  ): RefusedRequest | undefined {
     const share = this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).share : 0
     return this.#account.refusalOf({ tenant: this.nameOf(tenant), weight, share, need }, nowMs)
   }

@@ -67,7 +67,7 @@ export class Pulse {
 }
 
 const STEPS = 4
-const MOST_STEPS = 4 * STEPS
+const MOST_TIMES = 4
 const LATE_MS = 5
 
 /**
@@ -86,7 +86,7 @@ export function countdown(ms: number, clock: Clock, after: After, end: () => voi
     fromMs = nowMs
     steps++
     if (tookMs <= 1.5 * stepMs + LATE_MS) restMs -= tookMs
-    if (restMs <= 1e-6 || steps >= MOST_STEPS) end()
+    if (restMs <= 1e-6 || steps >= MOST_TIMES * STEPS) end()
     else cancel = after(Math.min(stepMs, restMs), ring)
   }
   let cancel = after(stepMs, ring)
@@ -106,7 +106,7 @@ export interface Errand<Result> {
 }
 
 /** A check or a settlement that waits for a lease. */
-interface Waiter {
+interface WaitingErrand {
   readonly errand: Errand<unknown>
   /** Tries to complete; false if more has to be drawn. */
   attempt(): boolean
@@ -124,7 +124,7 @@ export class DrawQueue {
   readonly #clock: Clock
   readonly #after: After
   readonly #timeoutMs: number
-  readonly #waiters: Set<Waiter> = new Set()
+  readonly #waiters: Set<WaitingErrand> = new Set()
 
   constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
     this.#account = account
@@ -178,7 +178,7 @@ export class DrawQueue {
         this.#waiters.delete(waiter)
         resolve(result)
       }
-      const waiter: Waiter = {
+      const waiter: WaitingErrand = {
         errand,
         attempt: () => {
           const result = errand.attempt()

@@ -22,7 +22,7 @@ interface Prospect {
 /**
  * Part of a window after which an answer may be outdated: it is requested again, and a refused tenant may ask again.
  */
-const WHILE = 1 / 20
+const WHILE = 0.05
 
 const NOTHING: Taken = { seq: 0, amount: 0 }
 

@@ -17,7 +17,7 @@ export interface Weighed {
   readonly over: Sum
 }
 
-interface Place {
+interface MemberPart {
   rate: number
   used: number
   /** The part of the tenant's weight that is at this member. */
@@ -41,7 +41,7 @@ export interface Tenant {
   wants: boolean
   /** It was refused more than its part of the limit, in this window. */
   lends: boolean
-  readonly places: Map<Weighed, Place>
+  readonly places: Map<Weighed, MemberPart>
 }
 
 /** Amounts this close are equal. */
@@ -242,7 +242,7 @@ export class Tenants {
     now: number,
     memberOf: (name: string) => Weighed | undefined,
   ): void {
-    const places: Map<Weighed, Place> = new Map()
+    const places: Map<Weighed, MemberPart> = new Map()
     for (const [member, rate, spent, part] of rest) {
       const at = memberOf(member)
       if (at !== undefined) places.set(at, { rate, used: spent, part })
@@ -317,7 +317,7 @@ export class Tenants {
   }
 }
 
-function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {
+function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPart, sign: 1 | -1): void {
   const sum = at[place]
   sum.weight += sign * weight * part
   sum.used += sign * used * part

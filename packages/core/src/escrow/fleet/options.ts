@@ -1,7 +1,7 @@
 import { type After, type Clock, systemAfter, systemClock } from '../../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../../options.js'
 import { type Random, randomUint32, systemRandom } from '../../random.js'
-import { type EscrowDecision, type EscrowReason, Ticket } from '../decision.js'
+import { type EscrowDecision, type EscrowReason, EscrowTicket } from '../decision.js'
 import { type Hierarchy, requirePlaces } from '../hierarchy.js'
 import type { Judgement } from '../judgement.js'
 import type { PoolMember } from './pool-member.js'
@@ -55,7 +55,7 @@ export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
 export type OnStoreError = 'refuse' | 'admit' | 'last-share'
 
 /** A decision of a fleet's escrow, with the member that has spent for it. */
-export class LeasedTicket extends Ticket<LeasedReason> {
+export class LeasedTicket extends EscrowTicket<LeasedReason> {
   readonly #member: PoolMember | undefined
   readonly #payer: string
 

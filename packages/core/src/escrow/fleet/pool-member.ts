@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
 import { Estimates } from '../estimates.js'
-import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
+import { type EscrowVerdict, isRefusal, type Judgement } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
 import { ChildGroups } from './child-groups.js'
@@ -20,13 +20,13 @@ import { watched } from './sleep.js'
 import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
-const LEAST_BACK = 1 / 10
+const LEAST_BACK = 0.1
 /** Most leases drawn by one check, or one settlement, so that no store can keep it going. */
 const MOST_DRAWS = 4
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
 
 /** A check in progress; `shown` is the tenant in its answer: a member's own tenant, if the tenant is a group. */
-interface Ask {
+interface DrawRequest {
   readonly tenant: string
   readonly shown: string
   readonly weight: number
@@ -195,14 +195,14 @@ export class PoolMember {
     this.#pulse.start(this.#credit.now())
   }
 
-  #askOf(tenant: string, asked: number, shown: string = tenant): Ask {
+  #askOf(tenant: string, asked: number, shown: string = tenant): DrawRequest {
     const weight = weightFrom(this.#settings.weightOf, tenant)
     const cost = this.#estimates?.reserve(tenant, asked, this.terms.limit) ?? asked
     return { tenant, shown, weight, asked, cost, draws: 0 }
   }
 
   #ticket(
-    { tenant, shown, asked, cost }: Ask,
+    { tenant, shown, asked, cost }: DrawRequest,
     reason: LeasedReason | undefined,
     retryMs: number,
     judged: Judgement | undefined,
@@ -289,7 +289,7 @@ export class PoolMember {
   }
 
   /** Decides by the rule; or returns undefined, if more has to be drawn for that, the amount `#need`. */
-  #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
+  #decide(ask: DrawRequest, nowMs: number): LeasedDecision | undefined {
     const { cost } = ask
     if (cost > this.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#credit.isOpen(nowMs)
@@ -313,7 +313,7 @@ export class PoolMember {
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
-  #judge({ tenant, weight, cost }: Ask, nowMs: number, isPeek = false): Verdict {
+  #judge({ tenant, weight, cost }: DrawRequest, nowMs: number, isPeek = false): EscrowVerdict {
     this.#ledger.advance(nowMs)
     const { judged } = this.#ledger
     const weightHere = weight * this.#reports.shareOf(tenant)
@@ -340,7 +340,7 @@ export class PoolMember {
   }
 
   /** The answer to the last judgement, which allowed. */
-  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
+  #spend(ask: DrawRequest, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.admit(this.#ledger.spend(), this.#account.win)
     this.#estimates?.admit(ask.tenant)
@@ -351,7 +351,7 @@ export class PoolMember {
   }
 
   /** The answer to the last judgement, which refused. */
-  #refuse(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
+  #refuse(ask: DrawRequest, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
     this.#ledger.refuse()
     return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger.judged)
   }
@@ -365,7 +365,7 @@ export class PoolMember {
   }
 
   /** The declared answer for a store that does not answer. */
-  #declared(ask: Ask, nowMs: number): LeasedDecision {
+  #declared(ask: DrawRequest, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
     this.#storeErrors++
     if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
@@ -382,7 +382,7 @@ export class PoolMember {
   }
 
   #answer(
-    ask: Ask,
+    ask: DrawRequest,
     reason: LeasedReason | undefined,
     retryAfterMs: number,
     nowMs: number,
@@ -398,7 +398,7 @@ export class PoolMember {
     return this.#ticket(ask, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
-  #errandOf(ask: Ask): Errand<LeasedDecision> {
+  #errandOf(ask: DrawRequest): Errand<LeasedDecision> {
     return {
       cost: ask.cost,
       wish: (behind) => {
@@ -422,7 +422,7 @@ export class PoolMember {
   }
 
   /** Draws the expected spending until a lease can arrive; `remaining` is left for the asking tenant. */
-  #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
+  #drawAhead(ask: DrawRequest, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return
     const mark = this.#credit.spentMeanwhile(nowMs)

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { type Refusal, Refusals, type Request } from './reports.js'
+import { type CreditRequest, Refusals, type RefusedRequest } from './reports.js'
 
 /** Tenant `a`, of weight 2, was refused 5 until 100; it had used 50 per weight. */
-const REFUSAL: Refusal = { tenant: 'a', weight: 2, share: 50, need: 5, untilMs: 100, isExhausted: false }
+const REFUSAL: RefusedRequest = { tenant: 'a', weight: 2, share: 50, need: 5, untilMs: 100, isExhausted: false }
 
-function refusals(...some: Partial<Refusal>[]): Refusals {
+function refusals(...some: Partial<RefusedRequest>[]): Refusals {
   const all = new Refusals()
   for (const one of some) all.add({ ...REFUSAL, ...one }, 0)
   return all
 }
 
 /** Another tenant that is like the one that was refused. */
-function other(more: Partial<Request> = {}): Request {
+function other(more: Partial<CreditRequest> = {}): CreditRequest {
   return { tenant: 'b', weight: 2, share: 50, need: 5, ...more }
 }
 

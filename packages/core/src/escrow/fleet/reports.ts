@@ -3,7 +3,7 @@ import type { Settled } from '../decision.js'
 import { mostReported, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** A tenant's prospective request to the pool. */
-export interface Request {
+export interface CreditRequest {
   readonly tenant: string
   /** The tenant's whole weight. */
   readonly weight: number
@@ -13,7 +13,7 @@ export interface Request {
 }
 
 /** A refusal of the pool. */
-export interface Refusal extends Request {
+export interface RefusedRequest extends CreditRequest {
   /** The stated time of return. */
   readonly untilMs: number
   /** The total remainder was less than the need. */
@@ -29,17 +29,17 @@ const MOST_KEPT = 32
  * nothing about others. A need above the whole remainder is refused for every tenant.
  */
 export class Refusals {
-  #refusals: Refusal[] = []
+  #refusals: RefusedRequest[] = []
 
   /** The longest-lasting refusal that applies to a request; undefined, if the pool may be asked. */
-  of(request: Request, nowMs: number): Refusal | undefined {
-    let longest: Refusal | undefined
+  of(request: CreditRequest, nowMs: number): RefusedRequest | undefined {
+    let longest: RefusedRequest | undefined
     for (const refusal of this.#refusals)
       if (refusal.untilMs > (longest?.untilMs ?? nowMs) && tellsOf(refusal, request)) longest = refusal
     return longest
   }
 
-  add(refusal: Refusal, nowMs: number): void {
+  add(refusal: RefusedRequest, nowMs: number): void {
     this.#refusals = this.#refusals.filter(({ tenant, untilMs }) => untilMs > nowMs && tenant !== refusal.tenant)
     if (this.#refusals.length >= MOST_KEPT) this.#refusals.shift()
     this.#refusals.push(refusal)
@@ -55,7 +55,7 @@ export class Refusals {
   }
 }
 
-function tellsOf(refusal: Refusal, { tenant, weight, share, need }: Request): boolean {
+function tellsOf(refusal: RefusedRequest, { tenant, weight, share, need }: CreditRequest): boolean {
   if (need < refusal.need) return false
   if (refusal.isExhausted || tenant === refusal.tenant) return true
   return weight <= refusal.weight && share >= refusal.share * (1 - 1e-9)
@@ -92,9 +92,9 @@ export interface Report {
 }
 
 /** A refused tenant is in line for this part of a window: it is told to return in a tenth at most, and may be late. */
-const WANTING = 3 / 20
+const WANTING = 0.15
 /** Demand in the first part of a window is measured as if it took this long. */
-const FIRST_LOOK = 1 / 100
+const FIRST_LOOK = 0.01
 
 /**
  * A member's reports of its tenants to the pool: each that has asked is named in one of the next calls, first those

@@ -1,8 +1,8 @@
 import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
 import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
-import type { Admission, Judgement } from './state.js'
+import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
-import { FIRST_CREDIT, FULL, Reserve, VirtualClock } from './virtual-clock.js'
+import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
 
 /** More than this may be an outage: it is not compensated, and not learned as usual. */
 const OUTAGE = 0.95
@@ -40,15 +40,14 @@ export class FairClock {
   readonly looks: Looks = new Looks()
   protected readonly virtual: VirtualClock = new VirtualClock()
   protected readonly delivery: Delivery = new Delivery()
-  protected readonly reserve: Reserve
+  protected readonly reserve: CapacityReserve
   readonly #traffic = new Traffic()
   readonly #soleUser = new SoleUser()
   protected readonly slope: DeliverySlope
+  readonly #isLate: boolean // many requests are reported at once
   readonly #credit: number
   readonly #probe: number
   readonly #origin: number
-  readonly #grain: number
-  #grains = 0
   protected now: number = Number.NaN
   protected requests = 0
   #alarmed = false
@@ -72,8 +71,8 @@ export class FairClock {
   /** `origin`: the time of day at 0, in seconds. `grain`: it receives the requests of this many seconds at once. */
   constructor(credit: number, probe: number, origin: number, grain = 0) {
     this.slope = new DeliverySlope(grain)
-    this.reserve = new Reserve(credit)
-    this.#grain = grain
+    this.reserve = new CapacityReserve(credit)
+    this.#isLate = grain > 0
     this.#credit = credit
     this.#origin = origin
     this.#probe = probe
@@ -92,7 +91,7 @@ export class FairClock {
     this.#traffic.advance(elapsed, this.meanCost)
     if (!this.#unmet || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
     else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
-    if (!this.following) this.#look(elapsed)
+    if (!this.following) this.look(this.#origin + now, elapsed)
     if (this.open) {
       const by = this.rate * elapsed
       this.virtual.time += by
@@ -118,7 +117,7 @@ export class FairClock {
   }
 
   /** Judges a request of a flow with this tag. */
-  judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
+  judge(tag: number, known: boolean, cost: number, weight: number): ClockJudgement {
     const over = tag > this.time
     if (this.open) {
       if (known) this.shadow(over)
@@ -286,7 +285,7 @@ export class FairClock {
     this.#traffic.serves(served)
     this.slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost, expected)
-    if (this.#grain === 0) this.#soleUser.report(admission.isDry, failed)
+    if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
@@ -328,7 +327,7 @@ export class FairClock {
   }
 
   get #debt(): number {
-    return this.reserve.debt(this.meanCost, this.deliverable, this.#grain > 0 || this.following)
+    return this.reserve.debt(this.meanCost, this.deliverable, this.#isLate || this.following)
   }
 
   /** Time passes in a shortage. */
@@ -373,17 +372,8 @@ export class FairClock {
   }
 
   /** Starts scheduled looks, and reads their results. */
-  #look(elapsed: number): void {
+  protected look(now: number, elapsed: number): void {
     const { looks } = this
-    const grain = this.#grain
-    let now = this.#origin + this.now
-    if (grain > 0) {
-      const grains = Math.floor(this.now / grain)
-      if (grains === this.#grains) return
-      elapsed = grain * Math.min(grains - this.#grains, 1 / grain)
-      this.#grains = grains
-      now = this.#origin + (grains + 0.5) * grain
-    }
     const requestsPerSecond = this.#admittedPerSecond / this.meanCost
     if (looks.advance(now, elapsed, requestsPerSecond, this.#traffic.delay)) {
       if (looks.looking) {
@@ -413,7 +403,7 @@ export class FairClock {
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    if (this.open || this.following || servedShare < LEAST_SERVED) return false
+    if (this.open || servedShare < LEAST_SERVED) return false
     const isOld = this.now - this.engagedAt > this.delivery.trustSeconds
     return isOld && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }

@@ -106,7 +106,7 @@ export class KnownFlows {
 
   add({ a, b }: FlowKey): void {
     for (let probe = 0; probe < PLACES; probe++) {
-      const bit = mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
+      const bit = this.#bit(a, b, probe)
       const word = this.#now[bit >>> 5]!
       const more = word | (1 << (bit & 31))
       if (more === word) continue
@@ -136,10 +136,14 @@ export class KnownFlows {
 
   #isIn(filter: Int32Array, { a, b }: FlowKey): boolean {
     for (let probe = 0; probe < PLACES; probe++) {
-      const bit = mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
+      const bit = this.#bit(a, b, probe)
       if ((filter[bit >>> 5]! & (1 << (bit & 31))) === 0) return false
     }
     return true
+  }
+
+  #bit(a: number, b: number, probe: number): number {
+    return mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
   }
 }
 

@@ -35,7 +35,7 @@ const STAYED = 0.4
 const MOST_PAUSE = 32
 
 /** Result of the looks. `free`: admitting less reduced failures. `costs`: they stayed. */
-export type Verdict = 'none' | 'free' | 'costs'
+export type LookVerdict = 'none' | 'free' | 'costs'
 
 /** Admissions during one kind of half, and their outcomes. */
 class Half {
@@ -102,7 +102,7 @@ export class Looks {
   deliveredBefore = 0
   readonly #before = new Half()
   readonly #during = new Half()
-  #half: Half | undefined = undefined
+  #half: Half | undefined
   #seconds = 0
   #turn = Number.NaN
   #wanted = false
@@ -172,8 +172,8 @@ export class Looks {
 
   /** `expected`: failure rate of its flow's requests. */
   report(ticket: number, failed: boolean, cost: number, expected: number): void {
-    if (Math.abs(ticket) !== this.#serial + 1) return
-    const half = ticket > 0 ? this.#before : this.#during
+    const half = this.#halfOf(ticket)
+    if (half === undefined) return
     half.outcomes++
     half.expected += expected
     if (failed) half.failures++
@@ -182,16 +182,20 @@ export class Looks {
 
   /** The outcome of a request is unknown: it will not be reported. */
   ignored(ticket: number): void {
-    if (Math.abs(ticket) !== this.#serial + 1) return
-    const half = ticket > 0 ? this.#before : this.#during
-    half.requests--
+    const half = this.#halfOf(ticket)
+    if (half !== undefined) half.requests--
+  }
+
+  #halfOf(ticket: number): Half | undefined {
+    if (Math.abs(ticket) !== this.#serial + 1) return undefined
+    return ticket > 0 ? this.#before : this.#during
   }
 
   /**
    * The conclusion so far. `open`: nothing is refused except in looks, so doubt after many outcomes counts against a
    * shortage.
    */
-  verdict(open: boolean): Verdict {
+  verdict(open: boolean): LookVerdict {
     const before = this.#before
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
@@ -241,7 +245,7 @@ export class Looks {
     this.#serial++
   }
 
-  #unclear(outcomes: number): Verdict {
+  #unclear(outcomes: number): LookVerdict {
     if (outcomes > MOST_OUTCOMES) {
       this.#before.scale(0.5)
       this.#during.scale(0.5)
@@ -360,13 +364,8 @@ export class DeliverySlope {
     const kept = Math.exp(-1 / OUTCOMES)
     const heard = this.#heard[window % this.#heard.length]!
     const served = this.#served[window % this.#heard.length]!
-    const sums = this.#sums
-    sums[0] = sums[0]! * kept + 1
-    sums[1] = sums[1]! * kept + heard
-    sums[2] = sums[2]! * kept + served
-    sums[3] = sums[3]! * kept + heard * heard
-    sums[4] = sums[4]! * kept + heard * served
-    sums[5] = sums[5]! * kept + served * served
+    const terms = [1, heard, served, heard * heard, heard * served, served * served]
+    for (const [i, term] of terms.entries()) this.#sums[i] = this.#sums[i]! * kept + term
   }
 }
 

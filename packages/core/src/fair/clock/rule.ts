@@ -1,15 +1,14 @@
-import { SharedClock } from '#processes'
 import type { Outcome } from '../../admission/outcome.js'
-import type { Clock } from '../../clock.js'
 import type { Random } from '../../random.js'
 import { weightFrom } from '../../weight.js'
-import type { ClockOptions, ClockSettings } from '../options.js'
-import { FlowKey, IndependentPlacement } from '../placement.js'
+import type { ClockSettings } from '../options.js'
+import { type FlowKey, IndependentPlacement } from '../placement.js'
 import type { FairRefusal, FairRule } from '../rule.js'
 import type { Sharing } from '../shared/member.js'
 import { type Talker, TopTalkers } from '../talkers.js'
-import { FairClock } from './fair-clock.js'
+import type { FairClock } from './fair-clock.js'
 import { KnownFlows, OwnFailures, TagSketch } from './flows.js'
+import type { ClockJudgement } from './state.js'
 
 /** State of a flow, and the reasons for admitting or refusing its next request. */
 export interface ClockExplanation {
@@ -72,68 +71,44 @@ const DEAR = 1.5
 export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   readonly placement: IndependentPlacement
   readonly #settings: ClockSettings
-  readonly #clock: FairClock
-  readonly #known: KnownFlows
-  readonly #own: OwnFailures
+  protected readonly clock: FairClock
+  protected readonly known: KnownFlows
+  protected readonly own: OwnFailures
   readonly #talkers = new TopTalkers()
   readonly #places: Int32Array
-  readonly #shared: SharedClock | undefined
-  #live: TagSketch
-  #twin: TagSketch
+  protected live: TagSketch
+  protected twin: TagSketch
 
-  /** `originMs`: the time of day at the clock's 0. `time`: the clock. */
-  constructor(settings: ClockSettings, random: Random, originMs: number, time: Clock) {
-    const { levels, bucketsPerLevel, credit, probe } = settings
+  constructor(settings: ClockSettings, random: Random, clock: FairClock) {
+    const { levels, bucketsPerLevel } = settings
     this.#settings = settings
-    const { shared } = settings
-    if (shared !== undefined)
-      this.#shared = new (shared.link.clock ?? SharedClock)(settings, shared, originMs / 1000, time, this)
-    this.#clock = this.#shared?.clock ?? new FairClock(credit, probe, originMs / 1000)
-    this.#known = new KnownFlows(bucketsPerLevel)
-    this.#own = new OwnFailures(bucketsPerLevel)
+    this.clock = clock
+    this.known = new KnownFlows(bucketsPerLevel)
+    this.own = new OwnFailures(bucketsPerLevel)
     this.placement = new IndependentPlacement(levels, bucketsPerLevel, random)
     this.#places = new Int32Array(levels)
-    this.#live = new TagSketch(levels, bucketsPerLevel)
-    this.#twin = new TagSketch(levels, bucketsPerLevel)
-  }
-
-  /** @internal Moves the origin of tags, `by` later. */
-  shift(by: number): void {
-    this.#live.shift(by)
-    this.#twin.shift(by)
-  }
-
-  /** @internal The flow is known elsewhere, with at least this tag. */
-  raise(flow: string, tag: number): void {
-    const key = new FlowKey(flow)
-    this.placement.digest(key)
-    this.#known.add(key)
-    this.#stored(key)
-    this.#raise(key, tag)
+    this.live = new TagSketch(levels, bucketsPerLevel)
+    this.twin = new TagSketch(levels, bucketsPerLevel)
   }
 
   register(key: FlowKey, cost: number, nowMs: number): boolean {
-    const clock = this.#clock
+    const clock = this.clock
     const weight = this.#weight(key)
-    this.#advance(nowMs)
+    this.advance(nowMs)
     clock.arrives(cost, weight)
-    const known = this.#known.has(key)
-    const shared = this.#counting
-    const stored = this.#stored(key)
-    const tag = clock.tagOf(shared === undefined ? stored : stored + shared.foreseen(key.flow), known, weight)
+    const known = this.known.has(key)
+    const tag = clock.tagOf(this.stored(key) + this.foreseen(key), known, weight)
     key.charged = 0
     key.credit = this.#credit(tag, weight)
     this.#talkers.asks(key, cost)
-    shared?.asks(tag, known, weight)
-    const judgement = clock.judge(tag, known, cost, weight)
-    shared?.judged(key.flow, judgement, tag, cost, weight)
+    const judgement = this.judge(key, tag, known, cost, weight)
     if (judgement === 'refused') {
       this.#talkers.refused(cost)
       return false
     }
     if (judgement === 'charged') {
       key.charged = cost
-      this.#raise(key, tag + cost / weight)
+      this.raise(key, tag + cost / weight)
     }
     clock.note(key, cost)
     return true
@@ -142,47 +117,36 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   /** The flow may come back when the clock has caught up with it; a newcomer after the time of one request. */
   refusal(key: FlowKey, nowMs: number): FairRefusal {
     const { waitMs, ...detail } = this.explain(key, nowMs)
-    const requestMs = (1000 * this.#clock.meanCost) / detail.fairRatePerSecond
+    const requestMs = (1000 * this.clock.meanCost) / detail.fairRatePerSecond
     return { retryAfterMs: detail.newcomer ? requestMs : waitMs, detail }
   }
 
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void {
-    const clock = this.#clock
-    this.#advance(nowMs)
+    const clock = this.clock
+    this.advance(nowMs)
     this.#settle(key, cost)
-    if (outcome !== 'failure') this.#known.add(key)
+    if (outcome !== 'failure') this.known.add(key)
     const isDear = cost > DEAR * clock.meanCost
-    if (outcome === 'ignored') {
-      clock.ignored(cost, key)
-      this.#counting?.ended(outcome, key.at, cost, 0)
-    } else if (isDear || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
-      if (outcome === 'success') clock.succeeded(cost, key)
-      else clock.failed(cost, key)
-      const counting = this.#counting
-      if (counting !== undefined) {
-        if (isDear) this.#own.expect(key, nowMs / 1000)
-        counting.ended(outcome, key.at, cost, this.#own.expected)
-      }
-    }
+    if (outcome === 'ignored' || isDear || !this.own.report(key, outcome === 'failure', nowMs / 1000))
+      this.ends(key, outcome, cost, isDear, nowMs)
   }
 
   charge(key: FlowKey, costSoFar: number, nowMs: number): void {
     if (costSoFar <= key.charged) return
-    this.#advance(nowMs)
+    this.advance(nowMs)
     this.#settle(key, costSoFar)
     if (key.charged > 0) key.charged = costSoFar
   }
 
   withdraw(key: FlowKey, nowMs: number): void {
-    this.#advance(nowMs)
-    this.#clock.withdrawn(key.charged)
-    this.#counting?.settled(-key.charged)
+    this.advance(nowMs)
+    this.clock.withdrawn(key.charged)
     this.#giveBack(key, key.charged)
   }
 
   /** Resets the flow to a known one that has not asked for a while. */
   forget(key: FlowKey): void {
-    this.#known.add(key)
+    this.known.add(key)
     this.#giveBack(key, Number.POSITIVE_INFINITY)
   }
 
@@ -192,11 +156,11 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   }
 
   explain(key: FlowKey, nowMs: number): ClockExplanation {
-    this.#advance(nowMs)
-    const clock = this.#clock
+    this.advance(nowMs)
+    const clock = this.clock
     const weight = this.#weight(key)
-    const known = this.#known.has(key)
-    const tag = clock.tagOf(this.#stored(key), known, weight)
+    const known = this.known.has(key)
+    const tag = clock.tagOf(this.stored(key), known, weight)
     return {
       engaged: !clock.open,
       credit: this.#credit(tag, weight),
@@ -205,42 +169,35 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       waitMs: clock.open ? 0 : (1000 * Math.max(0, tag - clock.time)) / clock.rate,
       newcomer: !(known || clock.open),
       weight,
-      sharing: this.#shared?.sharing(nowMs) ?? null,
+      sharing: null,
     }
   }
 
-  optionsOf(resource: string): ClockOptions {
-    const { shared } = this.#settings
-    return { shared: shared === undefined ? false : { ...shared, resource } }
-  }
-
   rotate(rotations: number): void {
-    const forget = rotations > 1
-    const spent = this.#live
-    this.#live = this.#twin
-    this.#twin = spent
-    spent.clear()
-    this.placement.rotate()
-    this.#known.rotate(rotations)
-    if (forget) {
-      this.#live.clear()
+    this.known.rotate(rotations)
+    // After two, both sketches are empty.
+    for (let i = 0; i < Math.min(2, rotations); i++) {
+      const spent = this.live
+      this.live = this.twin
+      this.twin = spent
+      spent.clear()
       this.placement.rotate()
     }
   }
 
   get engaged(): boolean {
-    return !this.#clock.open
+    return !this.clock.open
   }
 
-  /** Reports to other processes cannot wait, nor calls of the user's `weightOf`. */
+  /** Calls of the user's `weightOf` cannot wait. */
   get isCalm(): boolean {
-    return (this.#shared ?? this.#settings.weightOf) === undefined && this.#clock.isCalm
+    return this.#settings.weightOf === undefined && this.clock.isCalm
   }
 
   snapshot(nowMs: number): ClockState {
-    this.#advance(nowMs)
+    this.advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings
-    const { open, rate, deliverable, looks, left, meanCost, failureShare, usual } = this.#clock
+    const { open, rate, deliverable, looks, left, meanCost, failureShare, usual } = this.clock
     return {
       rule: 'fair-clock',
       levels,
@@ -254,29 +211,44 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       failureShare,
       backgroundFailureShare: usual,
       talkers: this.#talkers.list(),
-      sharing: this.#shared?.sharing(nowMs) ?? null,
+      sharing: null,
     }
   }
 
-  #advance(nowMs: number): void {
-    this.#shared?.advance(nowMs)
-    this.#clock.advance(nowMs / 1000)
+  protected advance(nowMs: number): void {
+    this.clock.advance(nowMs / 1000)
     this.#talkers.advance(nowMs)
   }
 
-  /** Counts events while the clock is shared. */
-  get #counting(): SharedClock | undefined {
-    return this.#shared?.isActive === true ? this.#shared : undefined
+  /** The charges of the flow that its tag does not contain yet. */
+  protected foreseen(_key: FlowKey): number {
+    return 0
+  }
+
+  protected judge(_key: FlowKey, tag: number, known: boolean, cost: number, weight: number): ClockJudgement {
+    return this.clock.judge(tag, known, cost, weight)
+  }
+
+  /** An admitted request has ended, and did not fail for a reason of its flow. */
+  protected ends(key: FlowKey, outcome: Outcome, cost: number, _isDear: boolean, _nowMs: number): void {
+    if (outcome === 'ignored') this.clock.ignored(cost, key)
+    else if (outcome === 'success') this.clock.succeeded(cost, key)
+    else this.clock.failed(cost, key)
+  }
+
+  /** A request has cost `due` more than its charge, or less. */
+  protected settled(due: number): void {
+    this.clock.settle(due)
   }
 
   /** The flow's tag in the sketch; leaves its place in `#places`. */
-  #stored(key: FlowKey): number {
+  protected stored(key: FlowKey): number {
     this.placement.place(key, 'live', this.#places)
-    return this.#live.read(this.#places)
+    return this.live.read(this.#places)
   }
 
   #credit(tag: number, weight: number): number {
-    return ((this.#clock.time - tag) * weight) / this.#clock.meanCost
+    return ((this.clock.time - tag) * weight) / this.clock.meanCost
   }
 
   #weight(key: FlowKey): number {
@@ -290,24 +262,23 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     if (due < 0) this.#giveBack(key, -due)
     else {
       const weight = this.#weight(key)
-      this.#raise(key, this.#clock.tagOf(this.#stored(key), true, weight) + due / weight)
+      this.raise(key, this.clock.tagOf(this.stored(key), true, weight) + due / weight)
     }
-    this.#clock.settle(due)
-    this.#counting?.settled(due)
+    this.settled(due)
   }
 
   #giveBack(key: FlowKey, cost: number): void {
     const amount = cost / this.#weight(key)
     this.placement.place(key, 'live', this.#places)
-    this.#live.lower(this.#places, amount)
+    this.live.lower(this.#places, amount)
     this.placement.place(key, 'shadow', this.#places)
-    this.#twin.lower(this.#places, amount)
+    this.twin.lower(this.#places, amount)
   }
 
   /** Raises the tag of the flow whose place is in `#places`. */
-  #raise(key: FlowKey, tag: number): void {
-    this.#live.raise(this.#places, tag)
+  protected raise(key: FlowKey, tag: number): void {
+    this.live.raise(this.#places, tag)
     this.placement.place(key, 'shadow', this.#places)
-    this.#twin.raise(this.#places, tag)
+    this.twin.raise(this.#places, tag)
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Decision about a request. `uncharged`: admitted because nothing is short, although its flow is ahead of the clock.
  */
-export type Judgement = 'refused' | 'uncharged' | 'charged'
+export type ClockJudgement = 'refused' | 'uncharged' | 'charged'
 
 /** State of a clock: enough for another clock to continue from it. Costs and times as in `FairClock`. */
 export interface ClockBelief {

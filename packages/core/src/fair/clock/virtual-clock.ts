@@ -1,4 +1,4 @@
-import { type ClockBelief, type ClockMark, LEAST_RATE } from './state.js'
+import { LEAST_RATE } from './state.js'
 
 /** Requests that a flow may have at its first request, while nothing is short. */
 export const FIRST_CREDIT = 2
@@ -88,7 +88,7 @@ export const FULL = 0.8
  * expected rate of the resource, and a failure shows that it is empty. `owed` is filled at the rate that has to be
  * served regardless of failures, and a failure is refunded. The clock may run while either has something.
  */
-export class Reserve {
+export class CapacityReserve {
   /** Expected remaining cost of the resource; below 0: it is short. */
   left = 0
   /** Cost that has yet to be served regardless of failures. */
@@ -149,19 +149,6 @@ export class Reserve {
   empty(): void {
     this.left = Math.min(this.left, 0)
     this.owed = Math.min(this.owed, 0)
-  }
-
-  /**
-   * Another clock, which measures for all, had this state when this was at `mark`; `undefined`: nothing was short here.
-   */
-  follow(belief: ClockBelief, mark: ClockMark | undefined, isEmpty: boolean): void {
-    const left = mark === undefined ? belief.left : this.left + belief.left - mark.left
-    this.left = isEmpty ? Math.min(this.left, left) : left
-    this.owed = mark === undefined ? belief.owed : this.owed + belief.owed - mark.owed
-    this.fill = belief.fill
-    this.floor = belief.floor
-    this.target = belief.reserve
-    this.most = belief.most
   }
 
   #within(cost: number, debt: number): number {

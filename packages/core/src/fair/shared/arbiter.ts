@@ -17,7 +17,7 @@ import {
 } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
 import { Transit } from './transit.js'
-import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
+import { Allowance, consensus, MOST_MEMBERS, median, ReportedOutcomes } from './trust.js'
 import { packOwnLease, packSharedLease, unpackReport } from './wire.js'
 
 /** Time without a report after which a process is gone, or independent: its lease is over by then. */
@@ -49,7 +49,7 @@ const KNOWN_PERIODS = 100
 /** Bound on a reported flow's lead over the clock, in seconds at the fair rate. */
 const MOST_LEAD_SECONDS = 30
 
-interface Member {
+interface ClockMember {
   heardAtMs: number
   arrivedAtMs: number
   sentAtMs: number
@@ -58,7 +58,7 @@ interface Member {
   letIn: number
   /** Its part of the admissions at its last report. */
   part: number
-  readonly claims: Claims
+  readonly claims: ReportedOutcomes
 }
 
 /** An arbiter's own timer. */
@@ -97,7 +97,7 @@ interface SharedFlow {
 export class ClockArbiter {
   readonly #id: string = randomId(systemRandom).slice(0, NAME_LENGTH)
   readonly #periodMs: number
-  readonly #members = new Map<string, Member>()
+  readonly #members = new Map<string, ClockMember>()
   readonly #flows = new Map<string, SharedFlow>()
   readonly #waiting = new Map<number, Told[]>()
   readonly #strange = new Map<string, number>()
@@ -210,7 +210,7 @@ export class ClockArbiter {
     }
     if (nowMs - this.#startedAtMs < GATHERING_MS) this.#gather(this.#clock, greeting)
     this.#belief = this.#clock.belief
-    const [heardAtMs, arrivedAtMs, claims] = [nowMs, nowMs, new Claims()]
+    const [heardAtMs, arrivedAtMs, claims] = [nowMs, nowMs, new ReportedOutcomes()]
     this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, part: 0, claims })
   }
 
@@ -296,7 +296,7 @@ export class ClockArbiter {
     })
   }
 
-  #partOf({ letIn }: Member): number {
+  #partOf({ letIn }: ClockMember): number {
     return this.#letIn > 0 ? Math.min(1, letIn / this.#letIn) : 1 / this.#members.size
   }
 

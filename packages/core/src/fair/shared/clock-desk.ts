@@ -21,7 +21,7 @@ const SEAT_MS = 2_000
 /** A longer name is invalid. */
 const LONGEST_NAME = 512
 
-interface Kept {
+interface KeptClock {
   readonly arbiter: ClockArbiter
   heardAtMs: number
   readonly seats: Map<string, Seat>
@@ -42,7 +42,7 @@ interface Seat {
  * states.
  */
 export class ClockDesk {
-  readonly #clocks = new Map<string, Kept>()
+  readonly #clocks = new Map<string, KeptClock>()
   readonly #now: Clock
   readonly #after: After
 
@@ -86,7 +86,7 @@ export class ClockDesk {
     this.#clocks.clear()
   }
 
-  #begin(nowMs: number): Kept {
+  #begin(nowMs: number): KeptClock {
     const seats = new Map<string, Seat>()
     const tell = (leases: ReadonlyMap<string, string>): void => {
       for (const [member, lease] of leases) this.#hand(seats.get(member), lease, this.#now())
@@ -98,7 +98,7 @@ export class ClockDesk {
     }
   }
 
-  #keep(name: string, clock: Kept, nowMs: number): void {
+  #keep(name: string, clock: KeptClock, nowMs: number): void {
     clock.heardAtMs = nowMs
     if (this.#clocks.has(name)) return
     for (const [other, { heardAtMs }] of this.#clocks) if (nowMs - heardAtMs > KEPT_MS) this.#clocks.delete(other)
@@ -108,7 +108,7 @@ export class ClockDesk {
 
   /** Removes the clock with the fewest members, and of those the one without reports for longest. */
   #makeRoom(): void {
-    let [least, known] = [undefined as string | undefined, undefined as Kept | undefined]
+    let [least, known] = [undefined as string | undefined, undefined as KeptClock | undefined]
     for (const [name, kept] of this.#clocks) {
       const more = known === undefined ? -1 : kept.seats.size - known.seats.size
       if (known === undefined || more < 0 || (more === 0 && kept.heardAtMs < known.heardAtMs))

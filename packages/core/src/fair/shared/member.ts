@@ -3,7 +3,7 @@ import type { After, Clock } from '../../clock.js'
 import { ownCopy } from '../../path.js'
 import { randomId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
-import type { Judgement } from '../clock/state.js'
+import type { ClockJudgement } from '../clock/state.js'
 import {
   type Amount,
   type ClockLease,
@@ -19,7 +19,7 @@ import {
   SLOTS,
   type SlotSums,
 } from './report.js'
-import { SharedFairClock } from './shared-fair-clock.js'
+import type { SharedFairClock } from './shared-fair-clock.js'
 import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 
 /** Lifetime of a lease. */
@@ -86,7 +86,7 @@ interface Tags {
   /** The clock was set forward by `by`. */
   shift(by: number): void
   /** The flow is known, with a tag of at least `tag`. */
-  raise(flow: string, tag: number): void
+  raiseFlow(flow: string, tag: number): void
 }
 
 /**
@@ -104,7 +104,7 @@ export class SharedClock {
   /** True while it counts events. */
   isActive = false
   /** The process's own clock. */
-  readonly clock: SharedFairClock
+  readonly #clock: SharedFairClock
   readonly #name: string
   readonly #settings: { credit: number; probe: number }
   readonly #time: Clock
@@ -128,15 +128,15 @@ export class SharedClock {
   #marks: { period: number; time: number; left: number; owed: number }[] = []
   #unheard: PeriodSums[] = []
 
-  /** `origin`: the time of day at 0, in seconds. `time` is the clock of `FairTracker`, in milliseconds. */
+  /** `time` is the clock of `FairTracker`, in milliseconds. */
   constructor(
     { credit, probe }: { credit: number; probe: number },
     shared: { readonly name: string; readonly resource?: string; readonly link: ClockLink },
-    origin: number,
+    clock: SharedFairClock,
     time: Clock,
     tags: Tags,
   ) {
-    this.clock = new SharedFairClock(credit, probe, origin)
+    this.#clock = clock
     this.#name = clockName(shared)
     this.#settings = { credit, probe }
     this.#time = time
@@ -154,7 +154,7 @@ export class SharedClock {
 
   /** It is `nowMs`: reports if a period has ended. To be called before the clock advances. */
   advance(nowMs: number): void {
-    const isTroubled = this.clock.isTroubled
+    const isTroubled = this.#clock.isTroubled
     if (!this.isActive) {
       if (isTroubled && nowMs - this.#greetedAtMs >= GREET_MS) this.#greet(nowMs)
       return
@@ -175,14 +175,14 @@ export class SharedClock {
   /** A request of a flow with this tag is about to be judged. */
   asks(tag: number, known: boolean, weight: number): void {
     const sums = this.#sums
-    const { time, meanCost, isStrained } = this.clock
+    const { time, meanCost, isStrained } = this.#clock
     if (known) sums.known++
     if (known && tag > time) sums.ahead++
     if (isStrained && tag <= time && time - tag < meanCost / weight) sums.strained++
   }
 
   /** A request was judged. */
-  judged(name: string, judgement: Judgement, tag: number, cost: number, weight: number): void {
+  judged(name: string, judgement: ClockJudgement, tag: number, cost: number, weight: number): void {
     count(judgement === 'refused' ? this.#sums.refused : this.#sums.letIn, cost)
     if (name.length > LONGEST_NAME) return
     let flow = this.#flows.get(name)
@@ -226,7 +226,7 @@ export class SharedClock {
   #greet(nowMs: number): void {
     if (this.#id === '') this.#id = randomId(systemRandom).slice(0, NAME_LENGTH)
     this.#greetedAtMs = nowMs
-    const greeting = { ...this.#settings, belief: this.clock.belief, following: this.#lease !== undefined }
+    const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined }
     this.#send({ member: this.#id, sentAtMs: nowMs, greeting, periods: [] })
   }
 
@@ -240,7 +240,7 @@ export class SharedClock {
   }
 
   #closePeriod(period: number, nowMs: number): void {
-    const clock = this.clock
+    const clock = this.#clock
     clock.advance((period * this.#periodMs - this.#aheadMs) / 1000)
     this.#marks.push({ period: period - 1, ...clock.mark })
     if (this.#marks.length > MOST_MARKS) this.#marks.shift()
@@ -268,7 +268,7 @@ export class SharedClock {
    * flows that lag far behind the clock, which could have more than their demand, a few are included.
    */
   #mostCharged(): FlowCharge[] {
-    const { time, meanCost } = this.clock
+    const { time, meanCost } = this.#clock
     const kept = Math.exp(-1 / FLOW_PERIODS)
     const perSecond = ((1 - kept) * 1000) / this.#periodMs
     const near = time - NEAR_CREDIT * this.#settings.credit * meanCost
@@ -296,7 +296,7 @@ export class SharedClock {
     if (lease === undefined) return
     const nowMs = this.#time()
     this.advance(nowMs)
-    this.clock.advance(nowMs / 1000)
+    this.#clock.advance(nowMs / 1000)
     if (lease.arbiter !== this.#arbiter) {
       // Another arbiter than the one that it has reported to: accepted only if it has just asked.
       if (nowMs - this.#greetedAtMs <= GREET_MS) this.#begin(lease, nowMs, waitedMs)
@@ -337,7 +337,7 @@ export class SharedClock {
       if (!this.isActive || this.#arbiter !== arbiter) return
       const nowMs = this.#time()
       this.advance(nowMs)
-      this.clock.advance(nowMs / 1000)
+      this.#clock.advance(nowMs / 1000)
       this.#ring()
     })
   }
@@ -356,14 +356,14 @@ export class SharedClock {
     if (mark === undefined) return
     const by = belief.time - mark.time
     const [left, owed] = [belief.left - mark.left, belief.owed - mark.owed]
-    this.clock.follow(belief, mark, part)
+    this.#clock.follow(belief, mark, part)
     for (const each of this.#marks) {
       each.time += by
       each.left += left
       each.owed += owed
     }
     if (this.#lease === undefined) {
-      this.clock.shift(by)
+      this.#clock.shift(by)
       this.#tags.shift(by)
       for (const flow of this.#flows.values()) flow.tag += by
     }
@@ -381,7 +381,7 @@ export class SharedClock {
     }
     for (const [name, tag, askedPerSecond] of lease.flows) {
       const flow = this.#flows.get(name)
-      this.#tags.raise(name, tag + (flow?.since ?? 0))
+      this.#tags.raiseFlow(name, tag + (flow?.since ?? 0))
       if (flow === undefined) continue
       flow.spread = flow.askedPerSecond > 0 ? Math.min(MOST_SPREAD, askedPerSecond / flow.askedPerSecond) : 1
       flow.spread = Math.max(1, flow.spread)
@@ -391,7 +391,7 @@ export class SharedClock {
 
   /** Becomes independent again. */
   #leave(): void {
-    this.clock.lead(1 / (this.#lease?.members ?? 1))
+    this.#clock.lead(1 / (this.#lease?.members ?? 1))
     this.isActive = false
     this.#arbiter = ''
     this.#lease = undefined

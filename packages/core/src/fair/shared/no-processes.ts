@@ -1,17 +1,16 @@
-import type { ClockLink } from './report.js'
+import type { SharedOptions, SharedSettings } from '../options.js'
 
 // Replaces `processes.ts` where Node's processes do not exist: an edge bundle contains nothing of them.
 
-export const canShare = false
-
-/** There is no primary process. */
-export function processLink(): ClockLink | undefined {
-  return undefined
+/** There is no primary process: only a link shares a clock, and it brings the code for that. */
+export function sharedSettings(options: SharedOptions | false | undefined): SharedSettings | undefined {
+  if (!options || options.link === undefined) return undefined
+  return { ...options, name: options.name ?? 'default', link: options.link }
 }
 
-export function takeDefaultName(): boolean {
-  return false
+export class SharedClockRule {
+  /** Only for a link that does not bring it. */
+  constructor() {
+    throw new TypeError('fair.shared.link: here only doormanFleet shares clocks')
+  }
 }
-
-/** Never created: an option that requests it is an error. */
-export class SharedClock {}

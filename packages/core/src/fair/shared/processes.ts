@@ -1,11 +1,9 @@
 import { systemAfter, systemClock } from '../../clock.js'
+import type { SharedOptions, SharedSettings } from '../options.js'
 import { ClockArbiter } from './arbiter.js'
 import type { ClockLink } from './report.js'
 
-export { SharedClock } from './member.js'
-
-/** Whether clocks can be shared here. */
-export const canShare = true
+export { SharedClockRule } from './shared-rule.js'
 
 const TAG = 'fairlead.clock'
 
@@ -24,17 +22,29 @@ const builtin: NodeJS.Process['getBuiltinModule'] | undefined = globalThis.proce
 let isNameTaken = false
 
 /** True once: a process that guards several resources has to name them. */
-export function takeDefaultName(): boolean {
+function takeDefaultName(): boolean {
   const isFree = !isNameTaken
   isNameTaken = true
   return isFree
+}
+
+/** A tracker with a given clock, not the platform's, shares with no other process unless that is requested. */
+export function sharedSettings(
+  options: SharedOptions | false | undefined,
+  isPlatforms: boolean,
+): SharedSettings | undefined {
+  if (options === false || (options === undefined && !isPlatforms)) return undefined
+  const { name, link = processLink() } = options ?? {}
+  if (link === undefined) return undefined
+  if (name !== undefined || options?.link !== undefined) return { ...options, name: name ?? 'default', link }
+  return takeDefaultName() ? { name: 'default', link } : undefined
 }
 
 /**
  * The link to the primary process or main thread, if this one has a primary: in a worker of `node:cluster`, or a
  * thread.
  */
-export function processLink(): ClockLink | undefined {
+function processLink(): ClockLink | undefined {
   if (builtin?.('node:worker_threads')?.isMainThread === false) return linkBy(channelToMain)
   const isForked = typeof globalThis.process?.send === 'function'
   const cluster: unknown = isForked ? builtin?.('node:cluster') : undefined
@@ -104,14 +114,14 @@ function send(name: string, leases: ReadonlyMap<string, string>): void {
 
 const ways = new Map<string, Channel>()
 
-interface Child {
+interface ChildProcess {
   readonly connected: boolean
   on(event: 'message', listen: (message: unknown) => void): unknown
   once(event: 'exit', listen: () => void): unknown
   send(message: Message, handle: undefined, options: undefined, done: () => void): unknown
 }
 
-function serve(child: Child): void {
+function serve(child: ChildProcess): void {
   const tell: Channel = (message) => {
     if (child.connected) child.send(message, undefined, undefined, () => {})
   }
@@ -144,5 +154,5 @@ function isOurs(message: unknown): message is Message {
 
 // A process that starts processes or threads keeps their clocks automatically: Node reports when it starts one.
 const diagnostics = builtin?.('node:diagnostics_channel')
-diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: Child }).process))
+diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: ChildProcess }).process))
 diagnostics?.subscribe?.('worker_threads', serveThreads)

@@ -1,6 +1,6 @@
 import type { After } from '../../clock.js'
 import type { ClockBelief } from '../clock/state.js'
-import type { SharedClock } from './member.js'
+import type { SharedClockRule } from './shared-rule.js'
 
 /** Sums are taken over slots of this part of a period. */
 export const SLOTS = 5
@@ -15,7 +15,6 @@ const FAR_FLOWS = 4
 export const NEAR_CREDIT = 0.5
 /** Upper bound of that, as a multiple. */
 const MOST_TIMES = 16
-export const MOST_FLOWS: number = MOST_TIMES * FLOWS
 
 /** Most flows in a report or a lease, with one per `periodMs`. */
 export function flowsNamed(periodMs: number): { readonly all: number; readonly far: number } {
@@ -135,5 +134,5 @@ export interface ClockLink {
    */
   readonly after?: After
   /** Supplied by the links that share in bundles for workers and browsers, which lack it; custom links need none. */
-  readonly clock?: typeof SharedClock
+  readonly clock?: typeof SharedClockRule
 }

@@ -15,6 +15,16 @@ export class SharedFairClock extends FairClock {
   /** The part of processes that may continue unheard, and since when. */
   #unheard = 0
   #unheardAt = 0
+  readonly #origin: number
+  readonly #grain: number
+  #grains = 0
+
+  /** `origin`: the time of day at 0, in seconds. `grain`: it receives the requests of this many seconds at once. */
+  constructor(credit: number, probe: number, origin: number, grain = 0) {
+    super(credit, probe, origin, grain)
+    this.#origin = origin
+    this.#grain = grain
+  }
 
   /** Continues from another's state. */
   start(belief: ClockBelief): void {
@@ -57,7 +67,14 @@ export class SharedFairClock extends FairClock {
     this.virtual.time += belief.time - mark.time
     this.virtual.rate = belief.rate
     const isEmpty = this.correctedAt > this.#followedAt && !this.open
-    this.reserve.follow(belief, this.open ? undefined : mark, isEmpty)
+    const { reserve } = this
+    const left = this.open ? belief.left : reserve.left + belief.left - mark.left
+    reserve.left = isEmpty ? Math.min(reserve.left, left) : left
+    reserve.owed = this.open ? belief.owed : reserve.owed + belief.owed - mark.owed
+    reserve.fill = belief.fill
+    reserve.floor = belief.floor
+    reserve.target = belief.reserve
+    reserve.most = belief.most
     this.open = belief.open && !belief.looking
     this.wasOpen = belief.open
     this.meanCost = belief.meanCost
@@ -97,6 +114,20 @@ export class SharedFairClock extends FairClock {
     this.delivery.runs(this.now)
     this.engagedAt = this.correctedAt = this.now
     this.full = 0
+  }
+
+  /** Requests that are reported at once, at the end of their grain, count in its middle. */
+  protected override look(now: number, elapsed: number): void {
+    const grain = this.#grain
+    if (grain === 0) {
+      super.look(now, elapsed)
+      return
+    }
+    const grains = Math.floor(this.now / grain)
+    if (grains === this.#grains) return
+    const seconds = grain * Math.min(grains - this.#grains, 1 / grain)
+    this.#grains = grains
+    super.look(this.#origin + (grains + 0.5) * grain, seconds)
   }
 
   /**

@@ -37,7 +37,7 @@ export interface Consensus {
 }
 
 /** Recent claims of a process: decaying sums. */
-export class Claims {
+export class ReportedOutcomes {
   #successes = 0
   #failures = 0
   #requests = 0
@@ -153,7 +153,7 @@ export class Claims {
 }
 
 /** The medians of the processes with enough outcomes; `undefined` if there are too few to decide which is wrong. */
-export function consensus(all: Iterable<Claims>): Consensus | undefined {
+export function consensus(all: Iterable<ReportedOutcomes>): Consensus | undefined {
   const telling = [...all].filter((each) => each.isTelling)
   if (telling.length < LEAST_MEMBERS) return undefined
   return {

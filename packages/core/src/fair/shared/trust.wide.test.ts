@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
 import type { ClockReport, Ended, PeriodSums, SlotSums } from './report.js'
-import { Claims, consensus } from './trust.js'
+import { consensus, ReportedOutcomes } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
 const NOISY: FleetSettings = {
@@ -129,7 +129,7 @@ describe('outcomes, settlements and flows that a process tells of', () => {
     const row = (requests: number): Ended => {
       return { letIn: 0, success: [0, 0], failure: [requests, requests], ignored: [0, 0], expected: 0 }
     }
-    const { ended, settled, known } = new Claims().possible(
+    const { ended, settled, known } = new ReportedOutcomes().possible(
       told({ ended: [row(10), row(5_000)], settled: -1e9, known: 5_000 }),
     ).slots[0]!
     expect({ ended, known }).toEqual({ ended: [row(10)], known: 10 })
@@ -137,15 +137,15 @@ describe('outcomes, settlements and flows that a process tells of', () => {
   })
 
   it('are charged as much as goes with that, and no flow is put ahead of the clock', () => {
-    const [flow] = new Claims().flows(told({}, [['somebody', 1e9, 1e9, 1e12]]), undefined)
+    const [flow] = new ReportedOutcomes().flows(told({}, [['somebody', 1e9, 1e9, 1e12]]), undefined)
     expect(flow).toEqual(['somebody', 0, 100, 160])
   })
 })
 
 describe('what most processes see', () => {
   /** A process with this share of failures. */
-  const failing = (share: number): Claims => {
-    const claims = new Claims()
+  const failing = (share: number): ReportedOutcomes => {
+    const claims = new ReportedOutcomes()
     const [failed, served] = [Math.round(1_000 * share), Math.round(1_000 * (1 - share))]
     const ended = {
       letIn: 0,

@@ -7,7 +7,7 @@ import {
   type Ended,
   type FlowCharge,
   type FlowTag,
-  MOST_FLOWS,
+  flowsNamed,
   type PeriodSums,
   SLOTS,
   type SlotSums,
@@ -99,7 +99,7 @@ export function unpackLease(value: unknown): ClockLease | undefined {
       sentAtMs: number(sentAtMs),
       heardAtMs: number(heardAtMs),
       atMs: number(atMs),
-      flows: list(flows, MOST_FLOWS).map((each): FlowTag => {
+      flows: list(flows, flowsNamed(Number.POSITIVE_INFINITY).all).map((each): FlowTag => {
         const [flow, lead, asked] = list(each, 3)
         return [text(flow), belief.time + number(lead), number(asked, 0)]
       }),
@@ -177,7 +177,7 @@ function unpackPeriod(value: unknown): PeriodSums {
   return {
     period,
     slots: list(slots, 2 * SLOTS).map((each, at) => unpackSlot(each, period * SLOTS + at)),
-    flows: list(flows, MOST_FLOWS).map((each): FlowCharge => {
+    flows: list(flows, flowsNamed(Number.POSITIVE_INFINITY).all).map((each): FlowCharge => {
       const [flow, lead, charge, asked = charge] = list(each, 4)
       return [text(flow), number(lead), number(charge, 0), number(asked, 0)]
     }),
@@ -234,7 +234,7 @@ function ms(value: number): number {
   return Math.round(10 * value) / 10
 }
 
-const MALFORMED = new Error('not what was packed')
+const MALFORMED = /* @__PURE__ */ new Error('not what was packed')
 
 function unlessMalformed<Value>(read: () => Value): Value | undefined {
   try {
