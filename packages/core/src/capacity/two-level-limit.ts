@@ -85,6 +85,8 @@ export class TwoLevelLimit {
   #baselineMs: number = Number.NaN
   /** D of the last busy window at L. */
   #durationMs: number = Number.NaN
+  /** The limit at which that was. */
+  #measuredAt = 0
   /** D / B of the last busy windows at L, averaged; NaN before there was one. */
   #ratio: number = Number.NaN
   #looking = false
@@ -162,11 +164,13 @@ export class TwoLevelLimit {
   #steer(durationMs: number): void {
     const ratio = durationMs / this.#baselineMs
     if (this.#durationMs > 0) {
-      // A step of the limit may have changed durations by as much.
-      const byItself = Math.abs(Math.log(durationMs / this.#durationMs)) - Math.log(STEEPEST)
+      // A step of the limit may have changed durations by as much: of whole slots, more where they are few.
+      const step = Math.max(Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
+      const byItself = Math.abs(Math.log(durationMs / this.#durationMs)) - step
       this.#variance += (clamp(byItself, 0, 1) ** 2 - this.#variance) / SWING_MEMORY
     }
     this.#durationMs = durationMs
+    this.#measuredAt = this.#limit
     this.#ratio = this.#ratio > 0 ? this.#ratio + (ratio - this.#ratio) / RATIO_MEMORY : ratio
     this.#windowsSinceLook++
     // The first window after a look contains requests from the lower level.
@@ -197,6 +201,7 @@ export class TwoLevelLimit {
       this.#setLevel(LOWER * this.#level)
       this.#baselineMs = lowerMs
       this.#durationMs = lowerMs
+      this.#measuredAt = this.#limit
       this.#look(lowerMs)
       return
     }
