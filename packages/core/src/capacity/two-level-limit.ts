@@ -96,11 +96,11 @@ export class TwoLevelLimit {
   #calmWindows = 0
   #settleMs = 0
   /** Mean square of the logarithm of the ratio between neighbouring D at L, less that of a step. */
-  #variance: number
+  #variance = 0
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
   constructor(initial: number, min: number, max: number, before?: TwoLevelLimit) {
-    this.#variance = before?.#variance ?? 0
+    if (before) this.#variance = before.#variance
     this.#min = min
     this.#max = max
     this.#level = initial
