@@ -11,7 +11,7 @@ export function isLater<T>(answer: T | PromiseLike<T>): answer is PromiseLike<T>
   return typeof (answer as PromiseLike<T> | undefined | null)?.then === 'function'
 }
 
-/** The answer of a user's function that must answer synchronously; a rejection of it is handled, and means nothing. */
+/** The same answer. If it is a promise, by mistake or because nobody waits for it, its rejection means nothing. */
 export function heard<T>(answer: T): T {
   onRejection(answer, () => {})
   return answer

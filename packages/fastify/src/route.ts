@@ -11,16 +11,16 @@ export function requireFairRoute(fair: FairRoute | undefined): void {
 }
 
 interface Settings extends RouteSettings<[request: FastifyRequest, reply: FastifyReply]> {
-  readonly skip: boolean
+  readonly skip?: boolean
 }
 
-const NONE: Settings = { skip: false }
+const NONE: Settings = {}
 const SKIPPED: Settings = { skip: true }
 
 /** The settings of a request's route. */
 export function settingsOf(request: FastifyRequest): Settings {
-  const { fair } = request.routeOptions.config
-  return fair === undefined ? NONE : fair === false ? SKIPPED : { ...fair, skip: false }
+  const { fair = NONE } = request.routeOptions.config
+  return fair === false ? SKIPPED : fair
 }
 
 /** Handlers that are wrapped already: the HEAD route gets the GET route's handler. */

@@ -42,7 +42,7 @@ describe('options', () => {
     [{ cost: Number.NaN }, 'cost must be a number > 0, got NaN'],
     [{ cost: '5' }, 'cost must be a number > 0, got "5"'],
     [{ flow: '' }, 'flow must be a non-empty string, got ""'],
-    [{ flow: 7 }, 'flow must be a non-empty string, got 7'],
+    [{ flow: 7 }, 'flow must be a non-empty string or a path of them, got 7'],
     [{ priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
     [{ weight: 3 }, '@Fair has no option "weight"; it knows cost, flow, priority, resource'],
     [undefined, '@Fair must be an object, got undefined'],

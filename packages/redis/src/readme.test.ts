@@ -9,7 +9,11 @@ const folder = fileURLToPath(new URL('..', import.meta.url))
 
 describe('the program in the README', () => {
   it('runs, in several processes at once, which share by weight', async () => {
-    const program = /```ts\n(.*?)```/s.exec(readFileSync(`${folder}/README.md`, 'utf8'))![1]!
+    const [, inReadme] = /```ts\n(.*?)```/s.exec(readFileSync(`${folder}/README.md`, 'utf8'))!
+    // A fifth of the amounts: also on a busy machine each process can ask for more than its share.
+    const program = inReadme!.replace('limit: 1_000', 'limit: 200').replace('quantum: 10', 'quantum: 2')
+    expect(program).toContain('limit: 200')
+    expect(program).toContain('quantum: 2,')
     const redis = await startRedis()
     try {
       const env = { ...process.env, REDIS_URL: redis.url }
@@ -20,9 +24,9 @@ describe('the program in the README', () => {
         /'enterprise' => (\d+), 'free' => (\d+)/.exec(stdout)!.slice(1).map(Number),
       )
       const [enterprise, free] = [0, 1].map((at) => numbers.reduce((sum, one) => sum + one[at]!, 0))
-      // About six windows of 1000; the first has already begun, and its shares follow the weights only roughly.
+      // About six windows of 200; the first has already begun, and its shares follow the weights only roughly.
       expect(enterprise!).toBeGreaterThan(2 * free!)
-      expect(enterprise! + free!).toBeGreaterThan(2_000)
+      expect(enterprise! + free!).toBeGreaterThan(400)
     } finally {
       await redis.stop()
     }

@@ -1,20 +1,7 @@
-import { weightedMaxMin } from '@fairlead/core/escrow'
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type RegionalTenant, simulateRegions } from './regions.js'
-
-function demandOf({ demands }: RegionalTenant): number {
-  return Object.values(demands).reduce((sum, demand) => sum + demand, 0)
-}
-
-function idealOf(tenants: readonly RegionalTenant[], limit: number): number[] {
-  return weightedMaxMin(
-    tenants.map(demandOf),
-    tenants.map(({ weight }) => weight),
-    limit,
-  )
-}
+import { idealOf, simulateRegions } from './regions.js'
 
 function meanOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0) / numbers.length

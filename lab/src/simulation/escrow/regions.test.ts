@@ -1,8 +1,7 @@
-import { weightedMaxMin } from '@fairlead/core/escrow'
 import { seededRandom } from '@fairlead/core/testing'
 import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
-import { type RegionalTenant, simulateRegions } from './regions.js'
+import { demandOf, idealOf, type RegionalTenant, simulateRegions } from './regions.js'
 
 const SEEDS = byWidth([1, 2], [1, 2, 3, 4])
 
@@ -14,18 +13,6 @@ function tenantsOf(seed: number, least: number, spread: number): RegionalTenant[
     const demands = Object.fromEntries(regions.map((region) => [region, least + Math.floor(random() * spread)]))
     return { name: `t${at}`, weight: 1 + Math.floor(random() * 4), demands }
   })
-}
-
-function demandOf({ demands }: RegionalTenant): number {
-  return Object.values(demands).reduce((sum, demand) => sum + demand, 0)
-}
-
-function idealOf(tenants: readonly RegionalTenant[], limit: number): number[] {
-  return weightedMaxMin(
-    tenants.map(demandOf),
-    tenants.map(({ weight }) => weight),
-    limit,
-  )
 }
 
 const SCENARIO = { limit: 2_000, windowMs: 1_000, quantum: 10 }

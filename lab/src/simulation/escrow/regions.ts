@@ -1,4 +1,10 @@
-import { FederatedFairEscrow, type Hierarchy, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
+import {
+  FederatedFairEscrow,
+  type Hierarchy,
+  RegionFairPool,
+  WeightedFairEscrow,
+  weightedMaxMin,
+} from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 
 /** A tenant, and its demand in each region in a window: a number of requests of cost 1. */
@@ -22,6 +28,20 @@ export interface RegionsScenario {
   form?: 'regions' | 'flat'
   /** Groups that share first among themselves. @default all are in one group */
   tree?: Hierarchy
+}
+
+/** What a tenant asks for in all regions. */
+export function demandOf({ demands }: RegionalTenant): number {
+  return Object.values(demands).reduce((sum, demand) => sum + demand, 0)
+}
+
+/** The share of each tenant if all were in one place. */
+export function idealOf(tenants: readonly RegionalTenant[], limit: number): number[] {
+  return weightedMaxMin(
+    tenants.map(demandOf),
+    tenants.map(({ weight }) => weight),
+    limit,
+  )
 }
 
 /** Runs one window of a pool in this process, and returns the admissions of each tenant, over all regions. */

@@ -136,6 +136,28 @@ describe('Climb', () => {
     }
   })
 
+  it('measures a lower level again when no more are in flight, until enough has ended; all that is under way', () => {
+    const climb = new Climb(20, 640)
+    let highest = 20
+    const stuckThen = (running: number): number => {
+      highest = Math.max(highest, climb.limit)
+      return highest > climb.limit ? 1e-6 : Math.min(1, 20 / running)
+    }
+    run(climb, 10_000, { workMs: about(50), speed: stuckThen })
+    expect([highest, climb.limit]).toEqual([40, 20])
+    const measuresAgain = (): void => {
+      climb.pass(1, false)
+      expect([climb.limit, climb.ended, climb.underWay]).toEqual([20, false, true])
+    }
+    for (let ms = 0; ms < 5_000; ms++) {
+      climb.pass(1, true, true)
+      climb.complete(50)
+    }
+    measuresAgain()
+    for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true)
+    measuresAgain()
+  })
+
   it('is not misled by requests that start together and last equally long', () => {
     for (const lastingMs of [1_500, 2_000, 3_000, 3_500, 5_000, 7_000]) {
       const climb = new Climb(20, 640)

@@ -21,8 +21,8 @@ const LONGEST_MS = 1_500
 /** A round that leaves a suspicion continues to this multiple of the completions, or of the longest time. */
 const LONGER = 2
 /**
- * Standard errors by which requests must have become slower: to extend a round, and to end the climb, with an error at
- * one level in a hundred.
+ * Standard errors by which requests must have become slower: to extend a round, or to confirm a doubt; and to doubt the
+ * level, with an error at one level in a hundred.
  */
 const SUSPECTED = 1
 const SURE = 2.33
@@ -46,14 +46,14 @@ interface Round {
  *
  * The throughput of a service without a bottleneck grows in proportion to the number in flight, for any durations.
  * A level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
- * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by two
+ * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by 2.33
  * standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the ends
  * at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm.
  *
- * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have become
- * slower, at any level, because a service downstream did. The climb ends if those of the level above were slower than
- * these too, and otherwise goes on from here, with this round as its only data. That round begins once no more are in flight than
- * its level allows, and waits for 30 completions.
+ * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have
+ * become slower, at any level, because a service downstream did. That round begins once no more are in flight than its
+ * level allows, and waits for 30 completions. The climb ends if the requests of the higher level were slower than these,
+ * too, by one standard error; otherwise it goes on from here, with this round as its only data.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
  * is in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with

@@ -64,12 +64,13 @@ export class PausableCapacity implements Capacity {
     return taken
   }
 
-  /** A promise, of a capacity that is async by mistake, must reach the caller, who handles its rejection. */
-  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): unknown {
+  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
+    // biome-ignore lint/correctness/noVoidTypeReturn: a capacity may be async by mistake; the caller handles rejections
     return this.#capacity.release(width, outcome, durationMs, nowMs)
   }
 
-  undo(width: number, nowMs: number): unknown {
+  undo(width: number, nowMs: number): void {
+    // biome-ignore lint/correctness/noVoidTypeReturn: see release()
     return this.#capacity.undo(width, nowMs)
   }
 
@@ -78,8 +79,9 @@ export class PausableCapacity implements Capacity {
   }
 
   /** Waiting caused by a pause is no evidence about the capacity. */
-  wake(nowMs: number): unknown {
-    return this.#paused ? undefined : this.#capacity.wake?.(nowMs)
+  wake(nowMs: number): void {
+    // biome-ignore lint/correctness/noVoidTypeReturn: see release()
+    if (!this.#paused) return this.#capacity.wake?.(nowMs)
   }
 
   /** The capacity's snapshot, and whether this is paused. */

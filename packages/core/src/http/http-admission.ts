@@ -6,7 +6,7 @@ import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, namedFlow, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
-import { isLater, onRejection } from '../rejection.js'
+import { heard, isLater } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
@@ -220,8 +220,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       return this.gate.admit({
         flow: this.#flowOf(visit, path),
         cost: cost ?? 1,
-        resource: now(settingOf(route?.resource, resource, target)) || undefined,
-        priority: now(settingOf(route?.priority, priority, target)) ?? 0,
+        resource: heard(settingOf(route?.resource, resource, target)) || undefined,
+        priority: heard(settingOf(route?.priority, priority, target)) ?? 0,
         exempt: yes('exempt', exempt?.(...target)),
         signal: () => visit.signal,
         target,
@@ -269,7 +269,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const { target } = visit
     const { address } = this.#options
     if (address === undefined) this.namedByAddress(target)
-    const told = address === undefined ? this.#framework.address(...target) : now(address(...target))
+    const told = address === undefined ? this.#framework.address(...target) : heard(address(...target))
     visit.hasAddress = told !== undefined
     return this.#addresses.flow(told)
   }
@@ -292,14 +292,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 /** The name that the option `flow` gave, checked; undefined if it gave none. */
 function pathOf(name: GivenFlow): Flow | undefined {
   return name == null || name === '' ? undefined : requireFlow(name)
-}
-
-/**
- * The value of a user's function that must answer synchronously. The rejection of a promise must not end the process.
- */
-function now<T>(answer: T): T {
-  onRejection(answer, () => {})
-  return answer
 }
 
 /** The value of an option that must be a boolean or undefined. Without the check a promise would count as true. */

@@ -1,5 +1,5 @@
 import { show } from '../options.js'
-import { onRejection } from '../rejection.js'
+import { heard } from '../rejection.js'
 import type { Framework } from './http-admission.js'
 
 /** Requests whose names are checked, and answers that show whether the middleware stands before the routes. */
@@ -177,7 +177,7 @@ export class Warnings {
     if (this.#said.size >= MOST || this.#said.has(message)) return
     this.#said.add(message)
     try {
-      onRejection(this.#listener(message, cause), () => {})
+      heard(this.#listener(message, cause))
     } catch {
       // There is no further listener to tell.
     }

@@ -199,7 +199,7 @@ export function requireRouteSettings<Target extends readonly unknown[]>(
 }
 
 /** The settings of a route; `skip`: the gate does not see its requests. */
-export type RouteOptions<Target extends readonly unknown[]> = RouteSettings<Target> & { readonly skip: boolean }
+export type RouteOptions<Target extends readonly unknown[]> = RouteSettings<Target> & { readonly skip?: boolean }
 
 /** A setting of a route, or else the option of the same name. */
 export function settingOf<Target extends readonly unknown[], Given extends number | Flow, Answer>(

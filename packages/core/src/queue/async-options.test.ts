@@ -70,13 +70,17 @@ describe('an async function where a value is expected', () => {
     await second
   })
 
-  it('undo of a capacity: the refusal of a later stage stands', async () => {
+  it.each<[string, (own: Capacity) => Capacity]>([
+    ['a capacity', (own) => own],
+    ['a pausable one', pausable],
+  ])('undo of %s: the refusal of a later stage stands', async (_, wrap) => {
     const { clock, after } = new World()
     const later = { name: 'later', admit: () => refuse('later', 'no', false, 0) }
-    const queue = requestQueue({ concurrency: capacity('undo') })
-    const gate = createGate({ fair: false, queue, stages: [later], clock, after })
+    const queue = new RequestQueue({ concurrency: wrap(capacity('undo')), clock, after })
+    const gate = createGate({ fair: false, stages: [queue, later], clock, after })
     expect(await gate.admit({ flow: 'a' })).toMatchObject({ admitted: false, stage: 'later' })
     await nextTurn()
+    expect(queue.snapshot().capacityErrors).toBeGreaterThan(0)
     gate.close()
   })
 

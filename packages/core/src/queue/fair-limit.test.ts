@@ -226,7 +226,7 @@ describe('fairLimit', () => {
 
   it.each<[unknown[], string]>([
     [['', () => 1], 'flow must be a non-empty string, got ""'],
-    [[undefined], 'flow must be a non-empty string, got undefined'],
+    [[undefined], 'flow must be a non-empty string or a path of them, got undefined'],
     [['a'], 'work must be a function, got undefined'],
     [['a', () => 1, { priority: 3 }], 'priority must be an integer from -2 to 2, got 3'],
     [[() => 1, { cost: 0 }], 'cost must be a number from 1e-9 to 1000000000000, got 0'],

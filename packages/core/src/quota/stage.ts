@@ -5,7 +5,7 @@ import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
 import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
 import { firstOf, namedFlow } from '../path.js'
-import { isLater, onRejection } from '../rejection.js'
+import { heard, isLater } from '../rejection.js'
 import { type NowOrLater, QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
 import { MemoryQuotaStore, type QuotaLevel } from './store.js'
 
@@ -66,7 +66,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   const giveBack = (key: string, amountMs: number, nowMs: number): void => {
     const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs)
     // The caller cannot be told that the store is unavailable; the key earns the amount back.
-    onRejection(given, () => {})
+    heard(given)
   }
 
   const verdict = (key: string, terms: Terms, { cost, nowMs: takenMs }: Passage, level: QuotaLevel): Verdict => {
@@ -129,7 +129,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
         most = typeof limit === 'function' ? limit(...target) : limit
       } catch (error) {
         // The promises of the functions called before are not awaited.
-        for (const asked of [skipped, key]) onRejection(asked, () => {})
+        for (const asked of [skipped, key]) heard(asked)
         throw error
       }
       if (!isLater(skipped) && !isLater(key) && !isLater(most))
@@ -139,7 +139,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
       )
     },
     forget(flow: string): void {
-      onRejection(store.forget(keyOf(flow)), () => {})
+      heard(store.forget(keyOf(flow)))
     },
     snapshot: () => ({
       ...(store instanceof MemoryQuotaStore && { keys: store.size }),

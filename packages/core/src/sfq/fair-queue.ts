@@ -6,7 +6,7 @@ import type { WeightOf } from '../weight.js'
 import { LearnedCosts } from './costs.js'
 import { FlowLanes } from './flow-lanes.js'
 import { HashedQueues } from './hashed-queues.js'
-import { type IsLive, Lane } from './lane.js'
+import { ALL_LEVELS, type IsLive, Lane } from './lane.js'
 import { LongestQueue, type Sized, victimOf } from './longest-queue.js'
 import { AUTO_QUEUES, type FairQueueOptions, fairQueueSettings, requireCost, weightInSteps } from './options.js'
 import { Quantum } from './quantum.js'
@@ -124,7 +124,7 @@ export class FairQueue<T> {
     request.evicted = evicted
     this.#quantum.see(cost)
     lane ??= this.#lanes.open(flow, key, weights)
-    if (this.#weightOf !== undefined) reweigh(lane, weights)
+    if (this.#weightOf !== undefined) lane.reweigh(weights)
     lane.add(request)
     this.#resized(lane)
     if (this.#queues !== undefined) this.#watch(this.#queues, lane)
@@ -164,7 +164,7 @@ export class FairQueue<T> {
   #serve(request: Request<T>): void {
     this.#dequeued++
     request.era = this.#era
-    request.contested = contestedLevels(request.lane!, this.#root)
+    request.contested = request.lane!.contestedLevels(this.#root)
     if (request.contested < ALL_LEVELS) this.#latestAlone = request.sequence
     const costs = this.#costs
     this.#quantum.learn(request.expected(costs))
@@ -360,7 +360,7 @@ export class FairQueue<T> {
   /** Number of a request's lanes, from its flow's up, beside which others wait now. */
   #contested({ path, key }: Request<T>): number {
     const lane = this.#lanes.find(key)
-    if (lane !== undefined) return contestedLevels(lane, this.#root)
+    if (lane !== undefined) return lane.contestedLevels(this.#root)
     const first = typeof path === 'string' ? undefined : this.#lanes.group(path.slice(0, 1))
     return (first?.count ?? 0) < this.#root.count ? ALL_LEVELS : 0
   }
@@ -433,26 +433,5 @@ export class FairQueue<T> {
   }
 }
 
-const ALL_LEVELS = Number.POSITIVE_INFINITY
 const EVEN: readonly number[] = [1, 1, 1, 1]
 const NOTHING_WAITS = { count: 0, cost: 0 }
-
-/** Number of lanes from this one up beside which others wait; infinite if that holds for all. */
-function contestedLevels<T>(leaf: Lane<T>, root: Lane<T>): number {
-  let levels = 0
-  let lane = leaf
-  for (; lane.count < root.count; lane = lane.up!) levels++
-  return lane === root ? ALL_LEVELS : levels
-}
-
-/** Sets the weights of a lane and those above it, from the first level on. */
-function reweigh<T>(leaf: Lane<T>, weights: readonly number[]): void {
-  let lane = leaf
-  for (let level = weights.length - 1; level >= 0; level--) {
-    if (lane.weight !== weights[level]) {
-      lane.weight = weights[level]!
-      lane.recount()
-    }
-    lane = lane.up!
-  }
-}

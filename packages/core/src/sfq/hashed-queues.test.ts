@@ -36,6 +36,17 @@ describe('SFQ', () => {
     for (const item of ['a1', 'a2', 'a3', 'b1', 'b2']) queue.enqueue(item[0]!, item)
     expect(drain(queue)).toEqual(['a1', 'b1', 'a2', 'b2', 'a3'])
   })
+
+  it('weighs a queue anew when a flow that waits in it weighs more', () => {
+    let weight = 1
+    const weightOf = (name: string): number => (name === 'a' ? weight : 1)
+    const queue = new FairQueue<string>({ queues: 64, random: seededRandom(1), weightOf })
+    for (let i = 0; i < 40; i++) for (const name of ['a', 'b']) queue.enqueue(name, name)
+    weight = 4
+    queue.enqueue('a', 'a')
+    const served = drain(queue).slice(0, 40)
+    expect(Math.abs(served.filter((name) => name === 'a').length - 32)).toBeLessThanOrEqual(2)
+  })
 })
 
 describe('a perturbation', () => {

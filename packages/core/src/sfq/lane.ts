@@ -3,6 +3,9 @@ import type { LongestQueue } from './longest-queue.js'
 import type { Request } from './request.js'
 import type { Ring } from './ring.js'
 
+/** More levels than any path has. */
+export const ALL_LEVELS: number = Number.POSITIVE_INFINITY
+
 /** Whether a request is still wanted; removes it from its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean
 
@@ -126,7 +129,7 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
    * Corrects an earlier charge by `change`, below zero for a refund, in `levels` lanes from this one up. An empty lane
    * keeps its debt, but not its credit.
    */
-  correct(change: number, levels: number = Number.POSITIVE_INFINITY): void {
+  correct(change: number, levels: number = ALL_LEVELS): void {
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined && levels > 0; lane = up, up = lane.up, levels--) {
       const before = lane.deficit
@@ -136,6 +139,26 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
       change = before - lane.deficit
       up.ring!.corrected(lane)
       lane.recount()
+    }
+  }
+
+  /** Number of lanes from this one up beside which others wait; {@link ALL_LEVELS} if that holds for all. */
+  contestedLevels(root: Lane<T>): number {
+    let levels = 0
+    let lane: Lane<T> = this
+    for (; lane.count < root.count; lane = lane.up!) levels++
+    return lane === root ? ALL_LEVELS : levels
+  }
+
+  /** Sets the weights of this lane and those above it, from the first level on. */
+  reweigh(weights: readonly number[]): void {
+    let lane: Lane<T> = this
+    for (let level = weights.length - 1; level >= 0; level--) {
+      if (lane.weight !== weights[level]) {
+        lane.weight = weights[level]!
+        lane.recount()
+      }
+      lane = lane.up!
     }
   }
 

@@ -40,11 +40,21 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 150 },
 )
 
+/** Its last request leaves in the round that has credited the flow, before it was served: one in thousands of runs. */
+const LEFT_IN_A_CREDITED_TURN: Step[] = [
+  { do: 'enqueue', flow: 1, cost: 1 },
+  { do: 'enqueue', flow: 0, cost: 5 },
+  { do: 'dequeue' },
+  { do: 'enqueue', flow: 1, cost: 9 },
+  { do: 'dequeue' },
+  { do: 'remove', which: 0 },
+]
+
 describe('turns, beside a round robin that walks every round', () => {
   it.each([true, false])('serve the same requests in the same order (sparseFirst: %s)', (sparseFirst) => {
     fc.assert(
       fc.property(steps, (all) => sameOrder(all, sparseFirst)),
-      { numRuns: RUNS },
+      { numRuns: RUNS, examples: [[LEFT_IN_A_CREDITED_TURN]] },
     )
   })
 })

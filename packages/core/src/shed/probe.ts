@@ -1,5 +1,5 @@
 import { show } from '../options.js'
-import { onRejection } from '../rejection.js'
+import { heard } from '../rejection.js'
 import { type Curve, startOf } from './curve.js'
 import { LiveLoad } from './live-load.js'
 import { riseOf } from './load-shedder.js'
@@ -273,7 +273,7 @@ export class Probe {
   }
 
   #bad(reading: unknown): void {
-    onRejection(reading, () => {})
+    heard(reading)
     this.#badSamples++
     this.#badReason = reading instanceof Error ? `read threw: ${reading.message}` : `bad sample: ${show(reading)}`
   }

@@ -1,9 +1,9 @@
-import { LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
+import { CHANCE, LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
 
 /**
- * A run without failure of a hundred requests and this many seconds shows the delivered rate by itself: more than a
- * resource stores, and more than a stall of the process releases at once. With runs of a second, stalls of 100 ms kept
- * the admitted rate above the capacity: quiet flows got .89 instead of .95.
+ * A run of a hundred requests and this many seconds, of which no more fails than by chance, shows the delivered rate by
+ * itself: more than a resource stores, and more than a stall of the process releases at once. With runs of a second,
+ * stalls of 100 ms kept the admitted rate above the capacity: quiet flows got .89 instead of .95.
  */
 export const TELLING_SECONDS = 3
 /** A run of this many times as many is trusted: then twice as much is tried, and more. */
@@ -12,6 +12,10 @@ const TRUSTED_RUNS = 3
 const GROWTH_PER_SECOND = 0.003
 /** Without a proof at full admission the rate falls to no less than this part of what the last one showed. */
 export const MOST_WAY = 0.8
+/** This part of the delivered rate is served again, regardless of failures. */
+export const LEAST_DELIVERED = 0.95
+/** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
+export const MOST_TRIED = 1.5
 /** A proof at full admission is trusted for this time; twice as long after each test that it stands, up to this many. */
 const TRUST_SECONDS = 180
 const MOST_TRUST = 32
@@ -32,7 +36,7 @@ export class Delivery {
   /** Start of the trouble, and the cost served since then. Failures had shown that the store was empty. */
   #troubleAt = 0
   #servedSince = 0
-  /** The run since the last failure: its start, cost served in it, significant requests. */
+  /** The run: its start, the cost served in it, and its significant requests, less those that a failure cancels. */
   #runAt = 0
   #served = 0
   #run = 0
@@ -50,10 +54,19 @@ export class Delivery {
     this.#servedSince = 0
   }
 
-  /** A request failed, or nothing is known of the past: a run begins. */
+  /** Nothing is known of the past, or more failed than by chance: a run begins. */
   runs(now: number): void {
     this.#runAt = now
     this.#served = this.#run = 0
+  }
+
+  /**
+   * A request failed. Few failures by chance do not end a run: of thousands of requests a second some always fail, and no
+   * run would last.
+   */
+  fails(now: number): void {
+    this.#run -= 1 / CHANCE
+    if (this.#run <= 0) this.runs(now)
   }
 
   /** Takes more while little fails. */
@@ -61,7 +74,7 @@ export class Delivery {
     this.perSecond += GROWTH_PER_SECOND * Math.sqrt(refusedPerSecond * this.perSecond) * seconds
   }
 
-  /** The rate shown by a run without failure counts at once; after a longer one more is tried. Returns the amount. */
+  /** The rate shown by a run counts at once; after a longer one more is tried. Returns the amount. */
   tried(now: number, probe: number): number {
     const seconds = now - this.#runAt
     if (this.#run >= LATELY_REQUESTS && seconds > TELLING_SECONDS)

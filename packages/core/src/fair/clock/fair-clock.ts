@@ -1,17 +1,11 @@
-import { Delivery, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
+import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
 import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
-import { type Admission, type Judgement, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
+import type { Admission, Judgement } from './state.js'
+import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { FIRST_CREDIT, FULL, Reserve, VirtualClock } from './virtual-clock.js'
 
-// Detection of a shortage.
 /** More than this may be an outage: it is not compensated, and not learned as usual. */
 const OUTAGE = 0.95
-
-// Capacity of the resource.
-/** This part of the delivered rate is served again, regardless of failures. */
-const LEAST_DELIVERED = 0.95
-/** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
-const MOST_TRIED = 1.5
 
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
@@ -206,7 +200,7 @@ export class FairClock {
   /** An admitted request was served. `expected`: failure rate of its flow; 0 if unknown. */
   succeeded(cost: number, admission: Admission, expected = 0): void {
     this.#ends(false, cost, cost, admission, expected)
-    if (this.failureShare < TOLERATED / 4) this.#alarmed = false
+    if (this.failureShare < CHANCE) this.#alarmed = false
     this.#serves(cost)
   }
 
@@ -228,7 +222,7 @@ export class FairClock {
         this.correctedAt = this.now
       }
     }
-    this.delivery.runs(this.now)
+    this.delivery.fails(this.now)
   }
 
   /** The outcome of an admitted request is unknown: it used the resource as often as others do. */

@@ -152,6 +152,23 @@ describe('a capacity that changes', () => {
     }
   })
 
+  it('that returns: is used again, although of a thousand requests a second some fail by chance', () => {
+    const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 330 : 17))
+    const flows = asks.map((_, flow) => flow)
+    const service: Service = {
+      ratesAt: () => asks,
+      mostAsked: 1000,
+      capacityAt: between(20, 40, 100, 1200),
+      burst: 8,
+      seconds: 90,
+      fair: {},
+    }
+    const [served, without] = [{}, false].map((fair) =>
+      runService({ ...service, fair }, 1).tally.total('served', flows, 70, 90),
+    ) as [number, number]
+    expect(served / without).toBeGreaterThan(0.9)
+  })
+
   it('that was nearly none for two minutes: a store of two does not keep FAIR engaged for ever', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
     const flows = asks.map((_, flow) => flow)

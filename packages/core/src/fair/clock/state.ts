@@ -42,7 +42,9 @@ export const SURE = 2
 export const VERY_SURE = 3
 /** Failures up to this share are tolerated. */
 export const TOLERATED = 0.03
-/** Number of recent requests: means are taken over them, and a run without failure of this length is significant. */
+/** Up to this share they are chance: they end an alarm, and no run. */
+export const CHANCE: number = TOLERATED / 4
+/** Number of recent requests: means are taken over them, and a run of this length is significant. */
 export const LATELY_REQUESTS = 100
 /** Shorter times, or fewer requests, define no rate. */
 export const RATE_SECONDS = 2
