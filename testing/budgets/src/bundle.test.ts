@@ -51,7 +51,7 @@ describe('an edge bundle', () => {
     [
       'a queue alone',
       `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-      22.8,
+      22.9,
     ],
     [
       'a budget alone',
