@@ -83,6 +83,29 @@ describe.each(majors)('%s', (_name, fastify) => {
       expect(probe.passages).toMatchObject([expected])
     })
 
+    it('counts on a route that was added before the plugin', async () => {
+      const probe = probeStage()
+      const app = await appWith()
+      app.get('/', { config: { fair: { cost: 7 } } }, () => 'done')
+      await app.register(fairPlugin, { gate: gateOf(probe) })
+      app.get('/later', () => 'done')
+      await app.inject('/')
+      expect(probe.passages).toMatchObject([{ cost: 7 }])
+    })
+
+    it('counts if another plugin sets it, on one route of several', async () => {
+      const probe = probeStage()
+      const app = await appWith({ gate: gateOf(probe) })
+      app.get('/plain', () => 'done')
+      app.addHook('onRoute', (route) => {
+        route.config = { ...route.config, fair: { cost: 7 } }
+      })
+      app.get('/', { exposeHeadRoute: false }, () => 'done')
+      await app.inject('/plain')
+      await app.inject('/')
+      expect(probe.passages).toMatchObject([{ cost: 1 }, { cost: 7 }])
+    })
+
     it('false: no gate sees it', async () => {
       const probe = probeStage()
       const app = await appWith({ gate: gateOf(probe) })

@@ -17,7 +17,7 @@ import {
 import { defaultShed } from '@fairlead/core/node'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import { type FairRoute, keepUntilSettled, requireFairRoute, settingsOf } from './route.js'
+import { type FairRoute, keepUntilSettled, Routes, requireFairRoute } from './route.js'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -58,7 +58,6 @@ const fastify: Framework<Target> = {
   address: (request) => request.ip,
   // Not the reply's status: only the one that was sent counts.
   status: (_request, reply) => reply.raw.statusCode,
-  settings: settingsOf,
   untrustedHeaders: (request) => (request.ips === undefined ? request.headers : undefined),
   trust: 'Say which proxies to trust, fastify({ trustProxy: 1 }), or set the option address or flow.',
   shed: defaultShed,
@@ -69,7 +68,11 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   const { hook = 'onRequest', ...options } = given
   requireOneOf('hook', hook, HOOKS)
   requireHttpOptions('fairPlugin', options)
-  const admission = new NodeAdmission(fastify, options)
+  const routes = new Routes(app)
+  const admission = new NodeAdmission(
+    { ...fastify, settings: (request: FastifyRequest) => routes.settingsOf(request) },
+    options,
+  )
   const { gate } = admission
 
   function proceed(visit: HttpVisit<Target>, decision: Answer, done: () => void): void {
@@ -105,6 +108,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   if (!Object.hasOwn(app, 'fair')) app.decorate('fair', { gate })
   app.addHook('onRoute', (route) => {
     requireFairRoute(route.config?.fair)
+    routes.add(route)
     route.handler = keepUntilSettled(route.handler)
   })
   if (hook === 'onRequest') app.addHook('onRequest', judge)

@@ -1,6 +1,6 @@
 import type { Http2ServerRequest } from 'node:http2'
 import { fairOf, isLater, type RouteSettings, requireRouteSettings, runFor } from '@fairlead/core/http'
-import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify'
 
 /** A route's `config.fair`: settings of its own, or false for a route that no gate sees. */
 export type FairRoute = RouteSettings<[request: FastifyRequest, reply: FastifyReply]> | false
@@ -14,12 +14,38 @@ interface Settings extends RouteSettings<[request: FastifyRequest, reply: Fastif
   readonly skip?: boolean
 }
 
-const NONE: Settings = {}
 const SKIPPED: Settings = { skip: true }
 
-/** The settings of a request's route. */
-export function settingsOf(request: FastifyRequest): Settings {
-  const { fair = NONE } = request.routeOptions.config
+/** What Fastify prints of an app without routes. */
+const NO_ROUTES = '(empty tree)'
+
+/**
+ * Settings of the routes of an app. Fastify makes an object each time that a request's route is read, so it is read only
+ * if a route has settings, or may have: one that is older than the plugin.
+ */
+export class Routes {
+  readonly #isFirst: boolean
+  readonly #known: RouteOptions[] = []
+  #haveSettings: boolean | undefined = undefined
+
+  constructor(app: FastifyInstance) {
+    this.#isFirst = app.printRoutes() === NO_ROUTES
+  }
+
+  /** A route is added. Its settings may still be set, by the hooks of other plugins. */
+  add(route: RouteOptions): void {
+    this.#known.push(route)
+  }
+
+  /** The settings of a request's route, if it has any. */
+  settingsOf(request: FastifyRequest): Settings | undefined {
+    this.#haveSettings ??= !this.#isFirst || this.#known.some(({ config }) => config?.fair !== undefined)
+    return this.#haveSettings ? settingsOf(request) : undefined
+  }
+}
+
+function settingsOf(request: FastifyRequest): Settings | undefined {
+  const { fair } = request.routeOptions.config
   return fair === false ? SKIPPED : fair
 }
 

@@ -19,6 +19,15 @@ local function owed(cost, left)
   if isTurn then return 0 end
   return total
 end
+-- Whether it is the first of those that were refused more than their part, of calls that may be granted.
+local function isFirst(left)
+  local tag = (askerGranted + need) / askerWeight
+  for i = 1, #large do
+    local one = large[i]
+    if one[5] / one[2] <= left and (one[4] + one[5]) / one[3] < tag - 1e-9 then return false end
+  end
+  return true
+end
 local function loan(left, free)
   local room = free + fuzz
   local inTurn = max(need, min(quantum, free))

@@ -11,13 +11,14 @@ import { LEASE_TENANTS } from './lease-tenants.js'
  * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, time and epoch of
  *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
  *   members, the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
- *   least share and the most ahead, and what a newcomer begins with
- * - `active`, `line`, `lineBefore`, `wanting`: strata of tenants, five numbers each, in order
+ *   least share and the most ahead, what a newcomer begins with, the level of the window before, the
+ *   part of the limit for weight 1, and what tenants refused more than their part have lent
+ * - `active`, `line`, `lineBefore`, `wanting`, `large`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
  *
  * And a hash of tenants for even windows, and one for odd windows: weight, used, place, whether it is active, ask and its
- * slot, what it carries, whether it wants more; and for each member its number, rate, used and part.
+ * slot, what it carries, whether it wants more, plus 2 if it was refused more than its part; and for each member its number, rate, used and part.
  *
  * When a window begins, the active members of the last one are renumbered, in their order, and its tenants are kept;
  * everything else is forgotten. The hashes expire one window late.
@@ -65,15 +66,16 @@ if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs en
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
 local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
-local carried, leastShare, mostAhead, entry = 0, 0, 0, 0
+local due, lent = HUGE, 0
+local carried, leastShare, mostAhead, entry, levelBefore = 0, 0, 0, 0, 0
 local members, number = {}, nil
-local active, line, lineBefore, wanting = {}, {}, {}, {}
+local active, line, lineBefore, wanting, large = {}, {}, {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
     informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-    entry = unpack(numbers(headLine))
+    entry, levelBefore, due, lent = unpack(numbers(headLine))
   -- A former version saved fewer numbers.
-  entry = entry or 0
+  entry, levelBefore, due, lent = entry or 0, levelBefore or 0, due or HUGE, lent or 0
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
@@ -90,7 +92,7 @@ end
 local now = floor(nowMs / windowMs)
 if now ~= win then
   local kept, carriedBefore = {}, carried
-  carried, leastShare, mostAhead, entry = 0, 0, 0, 0
+  carried, leastShare, mostAhead, entry, levelBefore = 0, 0, 0, 0, 0
   if headLine and now == win + 1 then
     local wanted = strataOf(redis.call('HGET', key, 'wanting'))
     if wanted[1] then
@@ -101,10 +103,10 @@ if now ~= win then
       local weights, used = 0, 0
       for i = 1, #all do weights, used = weights + all[i][3], used + all[i][4] end
       local budget, weight, above = max(level * weights, used) - carriedBefore, 0, 0
-      for i = #all, 1, -1 do
-        local ahead = aheadOf(all[i])
+      for i = #wanted, 1, -1 do
+        local ahead = aheadOf(wanted[i])
         if above - weight * ahead >= budget then break end
-        weight, above = weight + all[i][3], above + all[i][3] * ahead
+        weight, above = weight + wanted[i][3], above + wanted[i][3] * ahead
       end
       if weight > 0 then entry = max(0, (above - budget) / weight) end
       local common = entry
@@ -112,6 +114,7 @@ if now ~= win then
         common = min(common, max(aheadOf(wanted[i]), entry - wanted[i][5] / wanted[i][3]))
       end
       leastShare, mostAhead, entry = leastShare + common, mostAhead - common, entry - common
+      levelBefore = level
     end
     local names = {}
     local fields = redis.call('HKEYS', key)
@@ -140,7 +143,7 @@ if now ~= win then
   if now ~= win + 1 then ahead, backMs = 0, 0 end
   fadesFromMs, backMs = max(now * windowMs, min(backMs, now * windowMs + PATIENCE * windowMs)), 0
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
-  win, granted, since, ahead, level, slot = now, ahead, ahead, 0, HUGE, 0
+  win, granted, since, ahead, level, slot, due, lent = now, ahead, ahead, 0, HUGE, 0, HUGE, 0
   if lostEpoch == epoch then since = 0 end
   if not isListening then
     lostEpoch, heard, awaited, informedWin, informedEpoch, informedRev = -1, 0, 0, -1, -1, -1
@@ -156,8 +159,9 @@ else
   for i = 1, count do fields[i] = 'm:' .. i end
   local lines = read(key, fields)
   for i = 1, count do members[i] = memberOf(lines[i]) end
-  local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore', 'wanting')
+  local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore', 'wanting', 'large')
   active, line, lineBefore, wanting = strataOf(strata[1]), strataOf(strata[2]), strataOf(strata[3]), strataOf(strata[4])
+  large = strataOf(strata[5])
 end
 local slotNow = floor(nowMs / (windowMs * SLOT))
 if slotNow ~= slot then
@@ -247,6 +251,14 @@ if seq > me.seq then
 
   for i = 1, #active do w[i], g[i] = active[i][3], active[i][4] end
   n = #active
+  local lenders = {}
+  for i = 1, #large do lenders[i] = {large[i][3], large[i][4]} end
+  local function lendersClaim(level, elapsed)
+    local sum = 0
+    for i = 1, #lenders do sum = sum + claimOf(lenders[i][1], lenders[i][2], level, elapsed) end
+    return sum
+  end
+  local function lentAt(level, elapsed) return min(lent, lendersClaim(level, elapsed)) end
   for i = 1, count do
     local m = members[i]
     if isPresent(m) then
@@ -262,8 +274,9 @@ if seq > me.seq then
   local function kept(m) return min(m.idle, memberClaim(m, before, elapsed)) end
   local idle = 0
   for i = 1, count do if isPresent(members[i]) then idle = idle + kept(members[i]) end end
-  local now = levelOf(most, left + idle, elapsed)
-  if weights > 0 then level = now else level = HUGE end
+  local now = levelOf(most, left + idle + lentAt(before, elapsed), elapsed)
+  lent = lentAt(now, elapsed)
+  if weights > 0 then level, due = now, (limit + fuzz) / weights else level, due = HUGE, HUGE end
   local grant = 0
   me.room, me.waitMs = 0, 0
   local rest = restOfGrace()
@@ -274,15 +287,22 @@ if seq > me.seq then
     local used = tenant[2]
     askerWeight, askerGranted = tenant[1], used + me.idle
     local full, keptHere = max(need, quantum), kept(me)
+    local lends = tenant[8] >= 2
     local function freeAt(level, elapsed)
-      local others = claimsAt(level, elapsed) - claimOf(askerWeight, used, level, elapsed)
+      local own, some = claimOf(askerWeight, used, level, elapsed), lentAt(level, elapsed)
+      local ofOthers = some
+      if lends and some > 0 then ofOthers = some - (some / lendersClaim(level, elapsed)) * own end
+      local others = claimsAt(level, elapsed) - own - ofOthers
       return left - max(0, others - (idle - keptHere))
     end
     local free = freeAt(now, elapsed)
+    local exceeds, lendable, lentPart, keeps = need > askerWeight * due, lendersClaim(now, elapsed), 0, 1
+    if lendable > 0 then lentPart = lent / lendable end
+    if lends then keeps = 1 - lentPart end
     if need > 0 then
       stand(tenant, -1)
       if need <= left + fuzz then
-        local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed))
+        local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed) * keeps)
         if full <= claim + fuzz then
           grant = full
         elseif need <= claim + fuzz then
@@ -290,18 +310,26 @@ if seq > me.seq then
         else
           grant = loan(left, free)
         end
+        if grant == 0 and exceeds and isFirst(left + fuzz) then
+          local own = 0
+          if lends then own = claimOf(askerWeight, used, now, elapsed) end
+          local room = free + (lendable - own) * (1 - lentPart) + fuzz
+          if need + owed(need, left + fuzz) <= room then grant = need end
+          if grant > 0 then lent = lent + max(0, need - free) end
+        end
       end
       if grant > 0 then
         sum(tenant, -1)
         local at = placeOf(tenant)
         tenant[at + 2], tenant[2] = tenant[at + 2] + grant, tenant[2] + grant
         sum(tenant, 1)
-        tenant[8] = 0
+        wantsMore(tenant, 0)
       else
-        tenant[8] = 1
+        wantsMore(tenant, 1)
+        if exceeds then tenant[8] = 3 end
         local function freeIn(part)
           local later = elapsedAt(nowMs + part * windowMs)
-          return freeAt(levelOf(most, left + idle, later), later)
+          return freeAt(levelOf(most, left + idle + lentAt(now, later), later), later)
         end
         local wait = LONGEST_WAIT
         if freeIn(SHORTEST_WAIT) >= full then
@@ -339,11 +367,12 @@ for i in pairs(changed) do
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
   informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-  entry}))
+  entry, levelBefore, due, lent}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))
 write('wanting', lineOf(wanting))
+write('large', lineOf(large))
 save(key, writes)
 save(tenantsOf(win), tenantWrites)
 for _, hash in ipairs({key, tenantsOf(win)}) do

@@ -11,13 +11,15 @@ local function reweighed(amount, before, weight)
   if weight > before then return amount + (weight - before) * leastAhead(0) end
   return amount * (weight / before)
 end
+local function wantsMore(tenant, flag) tenant[8] = tenant[8] - tenant[8] % 2 + flag end
 local function stand(tenant, sign)
   local weight, used, ask = tenant[1], tenant[2], tenant[5]
   local at = stratumOf(used / weight)
   if tenant[4] == 1 then
     layer(active, at, weight, used, ask, sign)
     carried = carried + sign * tenant[7]
-    if tenant[8] == 1 then layer(wanting, at, weight, used, ask, sign) end
+    if tenant[8] % 2 == 1 then layer(wanting, at, weight, used, ask, sign) end
+    if tenant[8] >= 2 then layer(large, at, weight, used, ask, sign) end
   end
   if ask > 0 and tenant[6] == slot then
     layer(line, at, weight, used, ask, sign)
@@ -50,9 +52,11 @@ local function readTenants()
     if lines[i] then
       tenants[names[i]] = numbers(lines[i])
     elseif before[i] then
-      local last, ask = numbers(before[i]), 0
-      if last[8] == 1 then ask = last[5] / last[1] end
-      local ahead = max(min(mostAhead, last[2] / last[1] - leastShare), leastAhead(ask))
+      local last, ask, own = numbers(before[i]), 0, 0
+      local wanted = last[8] % 2 == 1
+      if wanted then ask = last[5] / last[1] end
+      if wanted or last[2] * (1 + 1e-9) >= last[1] * levelBefore then own = min(mostAhead, last[2] / last[1] - leastShare) end
+      local ahead = max(own, leastAhead(ask))
       carriedFrom[names[i]] = {last[1] * ahead, last[1]}
     end
   end
@@ -74,7 +78,7 @@ local function report(name, weight, used, rate, ask)
     at = #tenant + 1
     tenant[at], tenant[at + 2], tenant[at + 3] = number, 0, 0
   end
-  if ask > 0 then tenant[8] = 1 elseif used > tenant[at + 2] then tenant[8] = 0 end
+  if ask > 0 then wantsMore(tenant, 1) elseif used > tenant[at + 2] then wantsMore(tenant, 0) end
   tenant[at + 1], tenant[at + 2] = rate, used
   if weight ~= tenant[1] then tenant[7], tenant[1] = reweighed(tenant[7], tenant[1], weight), weight end
   tenant[2] = tenant[7]
@@ -85,6 +89,7 @@ local function report(name, weight, used, rate, ask)
   end
   if rates > 0 then tenant[4] = 1 else tenant[4] = 0 end
   if ask > 0 then tenant[5], tenant[6] = ask, slot end
+  if ask > 0 and ask > weight * due then tenant[8] = 3 end
   local share = tenant[2] / weight
   if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
   for j = FIRST_PLACE, #tenant, 4 do

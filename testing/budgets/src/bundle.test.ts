@@ -56,7 +56,7 @@ describe('an edge bundle', () => {
     [
       'a budget alone',
       `import { escrow } from '@fairlead/core/escrow'; export default escrow({ limit: 1, windowMs: 1 })`,
-      14,
+      14.3,
     ],
     [
       'a lease alone',

@@ -2,6 +2,7 @@ import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Line, mostWithin } from './group.js'
+import { Node } from './tenants.js'
 
 const one = fc.record({
   weight: fc.integer({ min: 1, max: 8 }),
@@ -19,9 +20,12 @@ describe('a line', () => {
         fc.integer({ min: 1, max: 400 }),
         (others, self, waits, room) => {
           const line = new Line()
-          for (const [slot, { weight, passed, cost }] of others.entries()) line.set(slot, weight, passed, cost)
+          const put = (slot: number, { weight, passed, cost }: typeof self): void => {
+            line.put(Object.assign(new Node(weight, undefined, slot), { passed }), cost)
+          }
+          for (const [slot, other] of others.entries()) put(slot, other)
           const slot = others.length
-          if (waits) line.set(slot, self.weight, self.passed, self.cost)
+          if (waits) put(slot, self)
           const waitsFor = waits ? self.cost : Number.POSITIVE_INFINITY
           const { weight, passed } = self
           const tagOf = (it: typeof self): number => (it.passed + it.cost) / it.weight

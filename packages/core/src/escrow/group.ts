@@ -4,7 +4,7 @@ import { reweighed } from './shares.js'
 import { Node, type Tenant } from './tenants.js'
 
 /** Tags this close are equal. */
-const TIE = 1 + 1e-9
+export const TIE: number = 1 + 1e-9
 /** Most steps of a search before it falls back to zero, and its precision. */
 const MOST_STEPS = 8
 const ROUNDING = 1e-12
@@ -23,22 +23,11 @@ export class Line {
   /** The total weight of the nodes with precedence, at the last call of {@link owed}. */
   weight = 0
 
-  /** The least cost that a node waits for; Infinity if none waits. */
-  get least(): number {
+  /** A node stands in line for `cost` (Infinity: it does not), with its present tag; returns the least cost of all. */
+  put({ slot, weight, passed }: Node, cost: number): number {
+    if (cost < Number.POSITIVE_INFINITY) this.#byTag.set(slot, (passed + cost) / weight, cost, weight)
+    else if (this.#byTag.has(slot)) this.#byTag.remove(slot)
     return this.#byTag.least
-  }
-
-  has(slot: number): boolean {
-    return this.#byTag.has(slot)
-  }
-
-  /** Lets a node wait for `cost`, or with another tag than before. */
-  set(slot: number, weight: number, passed: number, cost: number): void {
-    this.#byTag.set(slot, (passed + cost) / weight, cost, weight)
-  }
-
-  remove(slot: number): void {
-    this.#byTag.remove(slot)
   }
 
   clear(): void {
@@ -109,6 +98,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   #planes: Planes | undefined
   /** Children with waiting tenants. */
   #line: Line | undefined
+  /** Children with tenants that were last refused for more than their part of the limit, and the claims of those. */
+  #large: Line | undefined
+  #lent: Claims | undefined
   /** The sum of the children's claims. */
   readonly #sum: Plane = new Plane()
   /** The sum of the weights of the active children. */
@@ -176,6 +168,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.#claims?.clear()
     this.#planes?.clear()
     this.#line?.clear()
+    this.#large?.clear()
+    this.#lent?.clear()
     this.#sum.clear()
   }
 
@@ -244,6 +238,20 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#line!.leastTag(most, child.slot)
   }
 
+  /** The same of another child with a tenant that was last refused for more than its part, if `most` covers its cost. */
+  leastLargeTag(child: Node, most: number): number {
+    return this.exceeds > most ? Number.POSITIVE_INFINITY : this.#large!.leastTag(most, child.slot)
+  }
+
+  /** Upper bound of the amount that becomes free without the claims of all those tenants. */
+  mostLent(tau: number): number {
+    this.locate()
+    let most = this.#lent?.total(this.level, tau) ?? 0
+    for (const group of this.#groups)
+      if (group.exceeds < Number.POSITIVE_INFINITY) most += group.mostLent(tau) + group.ownClaim(tau)
+    return most
+  }
+
   /** The amount to leave to other children if one that has used or let pass `passed` gets `cost`. */
   owed({ weight, rivalTag, waitsFor }: Node, passed: number, cost: number): number {
     return this.#line?.owed((passed + cost) / weight, rivalTag, weight, passed, waitsFor) ?? 0
@@ -263,21 +271,35 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
       this.#claims ??= new Claims()
       if (child.released > 0) this.#claims.drop(child.slot)
       else this.#claims.set(child.slot, child.weight, child.passed)
+      this.lend(child)
     }
     this.#sum.spoil()
   }
 
+  /** Counts the claim of a tenant among those that it may lend, or no longer. */
+  lend({ exceeds, released, slot, weight, passed }: Tenant): void {
+    if (exceeds === Number.POSITIVE_INFINITY || released > 0) this.#lent?.drop(slot)
+    else {
+      this.#lent ??= new Claims()
+      this.#lent.set(slot, weight, passed)
+    }
+  }
+
   /**
-   * A child waits for another cost than before, or with another tag; returns whether that changes this group's wait.
+   * A child stands in line with another cost than before, or with another tag; returns whether that changes this group's
+   * cost.
    */
-  rank({ slot, waitsFor, passed, weight }: Node): boolean {
-    const before = this.waitsFor
-    if (waitsFor === Number.POSITIVE_INFINITY && before === Number.POSITIVE_INFINITY) return false
-    this.#line ??= new Line()
-    if (waitsFor < Number.POSITIVE_INFINITY) this.#line.set(slot, weight, passed, waitsFor)
-    else if (this.#line.has(slot)) this.#line.remove(slot)
-    this.waitsFor = this.#line.least
-    return this.waitsFor !== before
+  rank(child: Node): boolean {
+    const { waitsFor, exceeds } = this
+    if (child.waitsFor < Number.POSITIVE_INFINITY || waitsFor < Number.POSITIVE_INFINITY) {
+      this.#line ??= new Line()
+      this.waitsFor = this.#line.put(child, child.waitsFor)
+    }
+    if (child.exceeds < Number.POSITIVE_INFINITY || exceeds < Number.POSITIVE_INFINITY) {
+      this.#large ??= new Line()
+      this.exceeds = this.#large.put(child, child.exceeds)
+    }
+    return this.waitsFor !== waitsFor || this.exceeds !== exceeds
   }
 
   planeOf(slot: number, level: number, faded: number): Plane {

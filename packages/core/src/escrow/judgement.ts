@@ -28,7 +28,7 @@ export class Judgement implements Debtor {
   remaining = 0
   /** Retry delay: 0 if allowed, Infinity if never. */
   retryMs = 0
-  /** An active tenant is refused a cost above the part of the limit that its weight is worth. */
+  /** An active tenant is refused a cost above its guarantee, and above the part of the limit that its weight is worth. */
   exceeds = false
   /** If it is refused: the amount that is missing. */
   lack = 0
@@ -101,9 +101,10 @@ export class Judgement implements Debtor {
       return
     }
     this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
-    this.exceeds = this.verdict !== 'never' && tenant.active && cost > tenant.due * budget.most + budget.tolerance
     // A tenant that waits for a cost within its guarantee releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
+    const isLarge = cost > tenant.due * budget.most + budget.tolerance
+    this.exceeds = this.verdict !== 'never' && tenant.active && keepsClaim && isLarge
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
     this.lack = cost + owed - free
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))

@@ -3,17 +3,8 @@ import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { enter, Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
-import { Lenders, reclaim, recount, release } from './lenders.js'
-import {
-  type LateDebt,
-  Memory,
-  type Place,
-  Roster,
-  SHARED,
-  type Tenant,
-  type TurnedAway,
-  WaitingList,
-} from './tenants.js'
+import { Lenders, reclaim, recount, release, WaitingList } from './refused.js'
+import { type LateDebt, Memory, type Place, Roster, SHARED, type Tenant, type TurnedAway } from './tenants.js'
 
 /** Duration of a wait after the refusal, as a share of the window. */
 const WAIT = 1 / 10
@@ -42,7 +33,7 @@ const LATE_MS = 1_000
  *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
  *   others until the wait ends. Then it comes back as far as it is still free. Another admission meanwhile ends no
  *   wait: a tenant that takes turns with others is still in line for more.
- * - Without groups, claims of {@link Lenders} do not hold back the first of them.
+ * - Claims of {@link Lenders} do not hold back the first of them.
  * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free together with the amount owed to
  *   those in line, among the tenant's siblings and among those of each of its ancestors: nothing if no other tenant
  *   that waits for an available cost has a lower tag; otherwise as much as brings those with a lower one as far, per
@@ -145,7 +136,7 @@ export class Ledger {
 
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#lenders)
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers)
   }
 
   #bringBack(memory: Memory): void {
@@ -155,7 +146,7 @@ export class Ledger {
       const tenant = this.#roster.prepare(kept.name, kept.weight, kept)
       this.#open(tenant)
       tenant.debt = kept.debt
-      this.#lenders.note(tenant, kept.exceeds)
+      tenant.exceeds = kept.exceeds
       if (kept.returnMs > budget.startMs) {
         tenant.returnMs = kept.returnMs
         this.#expected++
@@ -177,6 +168,7 @@ export class Ledger {
     for (const tenant of tenants) recount(tenant, this.#budget.tau)
     budget.waitUntil(untilMs)
     this.#refit(this.#root)
+    for (const tenant of tenants) if (tenant.exceeds < Number.POSITIVE_INFINITY) this.#lenders.add(tenant)
   }
 
   /** Advances to `nowMs`, inside the window, never back. Waits end on the way, each at its time. */
@@ -232,25 +224,13 @@ export class Ledger {
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
     else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
     this.#decide(tenant, cost)
-    if (this.judged.exceeds && this.judged.verdict === 'over-share') this.#decideOnLent(tenant, cost)
+    if (this.judged.exceeds && this.judged.verdict === 'over-share')
+      this.#lenders.help(this.judged, this.#budget, () => this.#decide(tenant, cost))
     return this.judged.verdict
   }
 
   #decide(tenant: Tenant, cost: number): void {
     this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
-  }
-
-  /** Judges without the claims of the lenders that come after it. In an undivided budget these are what is missing. */
-  #decideOnLent(tenant: Tenant, cost: number): void {
-    if (tenant.parent !== this.#root || this.#root.claims === undefined) return
-    const lenders = this.#lenders.after(tenant, cost, this.judged.lack - this.#budget.tolerance, this.#budget.tau)
-    if (lenders.length === 0) return
-    for (const lender of lenders) release(lender, 1, this.#budget.tau)
-    this.#decide(tenant, cost)
-    const { allowed } = this.judged
-    for (const lender of lenders) release(lender, -1, this.#budget.tau)
-    if (allowed) this.judged.borrowFrom(lenders)
-    else this.#decide(tenant, cost)
   }
 
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
@@ -265,15 +245,19 @@ export class Ledger {
     }
     this.#return(tenant)
     tenant.returnMs = 0
-    this.#lenders.note(tenant, 0)
-    for (const lender of lenders) release(lender, 1, this.#budget.tau)
+    tenant.exceeds = Number.POSITIVE_INFINITY
+    this.#lenders.drop(tenant)
+    for (const lender of lenders) release(lender, 1, tau)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       node.passed = node.passedBy(tau) + cost
       node.used += cost
     }
     this.#budget.left -= cost
     recount(tenant, this.#budget.tau)
-    for (const lender of lenders) reclaim(lender, this.#budget)
+    for (const lender of lenders) {
+      reclaim(lender, this.#budget)
+      if (lender.ownClaim(tau) <= this.#budget.tolerance) this.#lenders.drop(lender)
+    }
     return tenant.place
   }
 
@@ -283,14 +267,18 @@ export class Ledger {
     if (verdict === 'never') return
     this.turnAway()
     if (!tenant.active) return
-    this.#lenders.note(tenant, this.judged.exceeds ? cost : 0)
+    const exceeds = this.judged.exceeds ? cost : Number.POSITIVE_INFINITY
     // A tenant that asks for the same again keeps its place in line.
-    const isInLine = tenant.waitsFor === cost
+    const isInLine = tenant.waitsFor === cost && tenant.exceeds === exceeds
+    tenant.exceeds = exceeds
+    if (this.judged.exceeds && tenant.ownClaim(this.#budget.tau) > this.#budget.tolerance) this.#lenders.add(tenant)
+    else this.#lenders.drop(tenant)
     this.#waiting.add(tenant, this.#budget.nowMs)
     tenant.waitsFor = cost
     if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {
       release(tenant, 1, this.#budget.tau)
     } else if (!isInLine) {
+      tenant.parent.lend(tenant)
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }

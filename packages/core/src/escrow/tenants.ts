@@ -1,6 +1,5 @@
 import { ownCopy } from '../path.js'
 import type { Group } from './group.js'
-import type { Lenders } from './lenders.js'
 
 /**
  * A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. Everything except its place belongs to one
@@ -26,6 +25,10 @@ export class Node {
   released = 0
   /** The least recently refused cost of a tenant in here; Infinity if none waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
+  /**
+   * The least cost above its part of the limit for which a tenant in here was last refused; Infinity if there is none.
+   */
+  exceeds: number = Number.POSITIVE_INFINITY
   /** The lowest finish tag of siblings with a tenant that waits for an available cost, as last computed. */
   rivalTag: number = Number.POSITIVE_INFINITY
   /** The guarantee of its weight, including the part that counts as used before; as last computed. */
@@ -65,6 +68,7 @@ export class Node {
     this.elsewhere = 0
     this.released = 0
     this.waitsFor = Number.POSITIVE_INFINITY
+    this.exceeds = Number.POSITIVE_INFINITY
     this.guarantee = 0
   }
 }
@@ -115,53 +119,6 @@ export class Tenant extends Node {
     this.returnMs = 0
     this.before = undefined
     this.after = undefined
-  }
-}
-
-/** Tenants that wait, in order of refusal. */
-export class WaitingList {
-  #first: Tenant | undefined
-  #last: Tenant | undefined
-  #count = 0
-
-  get count(): number {
-    return this.#count
-  }
-
-  /** The tenant that was refused longest ago. */
-  get first(): Tenant | undefined {
-    return this.#first
-  }
-
-  /** Puts a tenant at the end. */
-  add(tenant: Tenant, nowMs: number): void {
-    if (tenant.waits) this.remove(tenant)
-    tenant.waitsSinceMs = nowMs
-    tenant.before = this.#last
-    if (this.#last === undefined) this.#first = tenant
-    else this.#last.after = tenant
-    this.#last = tenant
-    this.#count++
-  }
-
-  /** Removes a tenant. */
-  remove(tenant: Tenant): void {
-    const { before, after } = tenant
-    if (before === undefined) this.#first = after
-    else before.after = after
-    if (after === undefined) this.#last = before
-    else after.before = before
-    tenant.before = undefined
-    tenant.after = undefined
-    tenant.waitsFor = Number.POSITIVE_INFINITY
-    this.#count--
-  }
-
-  /** Clears the list; the tenants themselves must be updated. */
-  clear(): void {
-    this.#first = undefined
-    this.#last = undefined
-    this.#count = 0
   }
 }
 
@@ -253,13 +210,16 @@ export interface LateDebt extends Place {
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
 
+/** Amounts this close are equal. */
+const TIE = 1 + 1e-9
+
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
   readonly name: string
   readonly weight: number
   readonly debt: number
   readonly returnMs: number
-  /** The cost above its part of the limit for which it was last refused, or 0. */
+  /** The cost above its part of the limit for which it was last refused, or Infinity. */
   readonly exceeds: number
   readonly standing: Share
 }
@@ -283,7 +243,9 @@ interface Standing {
 /**
  * The tenants that asked in a window, and the amounts that count in the next one. Of two siblings that want more, the
  * one that got more per weight comes after the other until that has caught up: by a window's guarantee at most, or by
- * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does.
+ * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does. One that left
+ * a part of its guarantee, and does not want more, comes after nobody: the claim of a tenant that is ahead of others ages
+ * later, and it would keep that part for nothing from those that wait.
  *
  * All that are ahead of a member are so by one window's budget of the group at most, together, and by the cost that it
  * waits for itself; so does a member enter that has not asked before. Otherwise it would get the many guarantees that wait
@@ -304,10 +266,9 @@ export class Memory {
     turnedAway: ReadonlyMap<string, TurnedAway>,
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
-    lenders: Lenders,
   ) {
     const room = Math.floor(maxStrangers * KEPT)
-    for (const tenant of tenants) if (tenant.hasAsked && tenant.returnMs > 0) this.#note(tenant)
+    for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
     const keep = (
       name: string,
       of: Place & { weight: number },
@@ -315,23 +276,31 @@ export class Memory {
       debt: number,
       returnMs: number,
       asks = 0,
-      exceeds = 0,
+      exceeds = Number.POSITIVE_INFINITY,
     ): void => {
       const { weight, group, isNamed } = of
       if (!isNamed && this.kept.length >= room) return
       const standing = { ahead: this.#ahead(group, share), asks }
       this.kept.push({ name, weight, group, isNamed, debt, returnMs, exceeds, standing })
       for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent) {
-        const shareOfGroup = node.active ? shareOf(node) : node.parent.level
+        const shareOfGroup = node.active ? this.#shareOf(node, this.#standings.has(node)) : node.parent.level
         this.#groups.set(node, { ahead: this.#ahead(node.parent, shareOfGroup), asks: asksOf(node) })
       }
     }
     const lateDebt = (name: string): number => lateDebts.get(name)?.amount ?? 0
     for (const tenant of tenants) {
-      const { name, weight, parent: group, isNamed, hasAsked, returnMs } = tenant
+      const { name, weight, parent: group, isNamed, hasAsked, returnMs, exceeds } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant !== group.shared && (hasAsked || debt > 0))
-        keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs, asksOf(tenant), lenders.costOf(tenant))
+        keep(
+          name,
+          { weight, group, isNamed },
+          this.#shareOf(tenant, wantsMore(tenant)),
+          debt,
+          returnMs,
+          asksOf(tenant),
+          exceeds,
+        )
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))
@@ -339,6 +308,13 @@ export class Memory {
       if (!known.has(name)) keep(name, one, one.group.level, lateDebt(name), one.returnMs)
     for (const [name, one] of lateDebts)
       if (!known.has(name) && !turnedAway.has(name)) keep(name, one, one.group.level, one.amount, 0)
+  }
+
+  /** Its relevant amount, per weight; 0 if it could have had more and does not want it. */
+  #shareOf(node: Group | Tenant, wants: boolean): number {
+    const { used, elsewhere, carried, weight } = node
+    const isUp = (used + elsewhere + carried) * TIE >= weight * node.parent!.level
+    return wants || isUp ? shareOf(node) : 0
   }
 
   /** A tenant wants more, and so do its groups. */
@@ -428,6 +404,11 @@ function levelBelow(members: readonly Node[], amount: number): number {
 /** The relevant amount of a node, per weight. */
 function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
+}
+
+/** It was refused when it last asked. */
+function wantsMore({ hasAsked, returnMs }: Tenant): boolean {
+  return hasAsked && returnMs > 0
 }
 
 function asksOf({ waitsFor }: Node): number {

@@ -32,7 +32,7 @@ export interface Framework<Target extends readonly unknown[]> {
   /** The status of the response that was sent; undefined without a response. */
   status(...target: Target): number | undefined
   /** The settings of the request's route, where a framework has those. Called once for each request. */
-  settings?(...target: Target): RouteOptions<Target>
+  settings?(...target: Target): RouteOptions<Target> | undefined
   /** The default load shedding; `queued`: requests wait in a queue. */
   shed(queued: boolean): Mechanism<'shed'> | false
   /**

@@ -46,7 +46,7 @@ export class SlotSupply {
 
   /** The same for the largest possible numbers. */
   get maximum(): number {
-    return told(this.capacity, ({ maximum }) => maximum)
+    return told(this.capacity, maximumOf)
   }
 
   /** The same for free slots and units. */
@@ -220,6 +220,7 @@ function took(capacity: Capacity, width: number, nowMs: number): boolean {
 }
 
 const limitOf = ({ limit }: Capacity): number => limit
+const maximumOf = ({ maximum }: Capacity): number => maximum
 const freeOf = ({ limit, inFlight }: Capacity): number => limit - inFlight
 
 /** A property of a capacity; infinite without one, or if it throws. */

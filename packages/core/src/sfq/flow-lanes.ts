@@ -49,7 +49,7 @@ export class FlowLanes<T> {
     if (typeof flow !== 'string')
       for (let level = 1; level < flow.length; level++)
         up = this.#openGroup(keyOf(flow.slice(0, level)), weights[level - 1]!, up)
-    const lane = new Lane(key, weights.at(-1)!, up)
+    const lane = new Lane(key, weights[weights.length - 1]!, up)
     this.#lanes.set(key, lane)
     return lane
   }

@@ -19,49 +19,48 @@ export type Place = 'out' | 'new' | 'old'
  * SFQ's queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
  */
 export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
-  /** The key of its flow, or of a path's prefix; empty for a lane that belongs to no flow. */
-  readonly key: string
-  /** The lane in whose ring this one takes turns; `undefined` at the root. */
-  up: Lane<T> | undefined
-  /** Its share of the turns. */
-  weight: number
-  /** With a ring: the sum of the weights of its members that wait or owe. */
-  members = 0
-  /** True for one of SFQ's queues: it weighs as much as its members together. */
-  weighsAsMany = false
-  /** Number of its waiting requests, and their cost. */
-  count = 0
-  cost = 0
-  /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
-  deficit = 0
-
-  /** Whether the newest request is served first; holds until the line is empty. */
-  newestFirst = false
-  /** The turns of the lanes below; `undefined` in a line. */
-  ring: Ring<T> | undefined = undefined
-  /** Its longest member, if known. */
-  longest: LongestQueue<T> | undefined = undefined
-  // The following are written by the parent's ring alone.
+  // In memory in this order. Most lanes are cold when they are touched, so fields that are used together are neighbours.
+  next: Lane<T> | undefined = undefined
+  previous: Lane<T> | undefined = undefined
+  // Until `count` written by the parent's ring alone.
   place: Place = 'out'
+  /** Whether it is in the ring without waiting requests: until its turn has passed, or its debt is paid. */
+  passing = false
+  /** Whether its head cost more than its turn was worth at the last inspection. */
+  costly = false
+  /** Its part of the pool in its parent's ring now. */
+  pooled = 0
   /** The round of its turn: the present round or the next. */
   round = 0
   /** The rounds in which it was last credited and last served. */
   credited = -1
   served = -1
-  next: Lane<T> | undefined = undefined
-  previous: Lane<T> | undefined = undefined
-  /** Whether its head cost more than its turn was worth at the last inspection. */
-  costly = false
-  /** Whether it is in the ring without waiting requests: until its turn has passed, or its debt is paid. */
-  passing = false
-  /** Its part of the pool in its parent's ring now. */
-  pooled = 0
+  /** Number of its waiting requests, and their cost. */
+  count = 0
+  cost = 0
+  /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
+  deficit = 0
+  /** Its share of the turns. */
+  weight: number
   /** Its present weight in its parent's sum. */
   counted = 0
-
+  /** The lane in whose ring this one takes turns; `undefined` at the root. */
+  up: Lane<T> | undefined
+  /** The turns of the lanes below; `undefined` in a line. */
+  ring: Ring<T> | undefined = undefined
+  /** The key of its flow, or of a path's prefix; empty for a lane that belongs to no flow. */
+  readonly key: string
+  /** Whether the newest request is served first; holds until the line is empty. */
+  newestFirst = false
   // Written by `LongestQueue` alone.
   sizeClass = 0
   sizeIndex = 0
+  /** Its longest member, if known. */
+  longest: LongestQueue<T> | undefined = undefined
+  /** With a ring: the sum of the weights of its members that wait or owe. */
+  members = 0
+  /** True for one of SFQ's queues: it weighs as much as its members together. */
+  weighsAsMany = false
 
   constructor(key: string, weight: number, up: Lane<T> | undefined) {
     super()

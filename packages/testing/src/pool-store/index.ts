@@ -83,6 +83,24 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     assert.deepEqual({ now, leftMs }, { now: win + 1, leftMs: LONG_MS })
   })
 
+  add('lends the claims of tenants refused more than their part to the first of them', async () => {
+    const all = members(terms(LONG_MS, 1_000, 10))
+    for (const member of ['a', 'b', 'c']) await all.ask(member, 10)
+    const grants: number[] = []
+    for (const [member, need] of [
+      ['a', 600],
+      ['b', 600],
+      ['a', 100],
+      ['c', 300],
+    ] as const)
+      grants.push((await all.ask(member, need)).grant)
+    assert.deepEqual(grants, [0, 600, 0, 300])
+    assert.deepEqual(
+      all.log.map(({ answer }) => answer),
+      all.reference(),
+    )
+  })
+
   add('remembers what tenants got in the last window, whatever they weigh now', async () => {
     const all = members(terms(LONG_MS, 1_000, 10))
     const { win } = await all.ask('early', 700)

@@ -2,16 +2,17 @@ import type { After, Clock } from '../../clock.js'
 import { countdown } from './draw-queue.js'
 import { Held } from './held.js'
 import { type Refusal, Refusals, type Request } from './reports.js'
-import { newSent, type Sent } from './sent.js'
 import {
   failureOf,
   fuzzOf,
   isAnswer,
   type LeaseAnswer,
   type LeaseCall,
+  newSent,
   type PoolMark,
   type PoolStore,
   type PoolTerms,
+  type Sent,
   type Stake,
   type StoreFailure,
   type TenantReport,

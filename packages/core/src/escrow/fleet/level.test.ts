@@ -1,7 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Claimant, claimOf, claimsAt, levelOf } from './pool.js'
+import { type Claimant, claimOf, claimsAt, levelOf } from './strata.js'
 
 /** Numbers that are not so small that nothing can be divided by them. */
 const thousandths = (most: number) => fc.integer({ min: 0, max: most * 1_000 }).map((n) => n / 1_000)

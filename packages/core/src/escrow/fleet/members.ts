@@ -1,6 +1,5 @@
-import { claimOf } from './pool.js'
 import type { TenantReport } from './store.js'
-import { layer, type Strata, type Stratum, stratumOf } from './strata.js'
+import { budgetOf, claimOf, layer, levelBelow, type Strata, type Stratum, stratumOf } from './strata.js'
 
 /** Sums of one kind of a member's tenants: their weights at it, and their use, as far as that counts. */
 interface Sum {
@@ -40,8 +39,15 @@ export interface Tenant {
   slot: number
   /** It was refused when it last asked. */
   wants: boolean
+  /** It was refused more than its part of the limit, in this window. */
+  lends: boolean
   readonly places: Map<Weighed, Place>
 }
+
+/** Amounts this close are equal. */
+const TIE = 1 + 1e-9
+/** Added to whether a saved tenant wants more, if it lends its claim. */
+const LENDS = 2
 
 /** A tenant in a window, and its places: the member, rate, used and part of each. */
 export type SavedTenant = readonly [
@@ -67,6 +73,8 @@ export interface Standings {
   line: Strata
   lineBefore: Strata
   readonly wanting: Strata
+  /** Those that were refused more than their part of the limit. */
+  readonly large: Strata
   /** Total carried by the active tenants. */
   carried: number
   /**
@@ -77,11 +85,13 @@ export interface Standings {
   most: number
   /** The amount per weight that a newcomer begins with. */
   entry: number
+  /** The guarantee of weight 1 at the end of that window. */
+  level: number
 }
 
 export function newStandings(): Standings {
-  const none = { carried: 0, least: 0, most: 0, entry: 0 }
-  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], ...none }
+  const none = { carried: 0, least: 0, most: 0, entry: 0, level: 0 }
+  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], large: [], ...none }
 }
 
 /**
@@ -93,7 +103,8 @@ export function newStandings(): Standings {
  * All of them together are known as {@link Strata}: no step iterates over tenants that its call does not name.
  *
  * A tenant's grants also count in the next window: if others wanted more, and got less per weight, it comes after them
- * until they have caught up. It carries that amount as if it had used it. All that are ahead of another one are so by one
+ * until they have caught up, unless it left a part of its guarantee and did not want more. It carries that amount as if
+ * it had used it. All that are ahead of another one are so by one
  * window's budget at most, together, and by the cost for which it waits. The part that all would carry, nobody does.
  *
  * O(members of the tenant) a report.
@@ -119,6 +130,11 @@ export class Tenants {
     yield* this.#standings.line
   }
 
+  /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
+  get large(): readonly Stratum[] {
+    return this.#standings.large
+  }
+
   /** Total carried by the active tenants. */
   get carried(): number {
     return this.#standings.carried
@@ -135,13 +151,14 @@ export class Tenants {
 
   /**
    * Applies a member's report of a tenant, and updates its sums. `level` is the guarantee of weight 1, of which the
-   * part `elapsed` is due by now; `isPresent` says whether a member still counts.
+   * part `elapsed` is due by now, and `due` its part of the limit; `isPresent` says whether a member still counts.
    */
   report(
     member: Weighed,
     report: TenantReport,
     level: number,
     elapsed: number,
+    due: number,
     isPresent: (at: Weighed) => boolean,
   ): void {
     const { tenant: name, weight, used, rate, ask } = report
@@ -174,6 +191,7 @@ export class Tenants {
     if (ask > 0) {
       tenant.ask = ask
       tenant.slot = this.#standings.slot
+      if (ask > weight * due) tenant.lends = true
     }
     const share = tenant.used / weight
     tenant.place = share < level * elapsed ? 'behind' : share < level ? 'ahead' : 'over'
@@ -186,9 +204,10 @@ export class Tenants {
 
   /**
    * The grant of `decide` to a tenant at a member counts as used there, until the next report; if it is nothing, the
-   * tenant waits in line with its `need`. During that decision it is not in line.
+   * tenant waits in line with its `need`, which may exceed its part of the limit. During that decision it is not in
+   * line.
    */
-  grant(name: string, member: Weighed, need: number, decide: () => number): number {
+  grant(name: string, member: Weighed, need: number, exceeds: boolean, decide: () => number): number {
     const tenant = this.#tenants.get(name)!
     this.#count(tenant, -1)
     const grant = decide()
@@ -201,15 +220,16 @@ export class Tenants {
     } else {
       tenant.ask = need
       tenant.slot = this.#standings.slot
+      if (exceeds) tenant.lends = true
     }
     this.#count(tenant, 1)
     return grant
   }
 
-  /** State of a reported tenant: its total weight and use, and the member's part. */
-  placeOf(name: string, member: Weighed): { weight: number; used: number; part: number } {
-    const { weight, used, places } = this.#tenants.get(name)!
-    return { weight, used, part: places.get(member)!.part }
+  /** State of a reported tenant: its total weight and use, whether it lends its claim, and the member's part. */
+  placeOf(name: string, member: Weighed): { weight: number; used: number; lends: boolean; part: number } {
+    const { weight, used, lends, places } = this.#tenants.get(name)!
+    return { weight, used, lends, part: places.get(member)!.part }
   }
 
   /**
@@ -227,7 +247,7 @@ export class Tenants {
       const at = memberOf(member)
       if (at !== undefined) places.set(at, { rate, used: spent, part })
     }
-    const flags = { isActive: isActive === 1, wants: wants === 1 }
+    const flags = { isActive: isActive === 1, wants: wants % 2 === 1, lends: wants >= LENDS }
     const tenant = { weight, used, carried, place, ask, slot, places, ...flags }
     if (win === now) this.#tenants.set(name, tenant)
     else if (win === now - 1) this.#before.set(name, tenant)
@@ -237,9 +257,10 @@ export class Tenants {
   save(name: string, win: number, nameOf: (member: Weighed) => string): SavedTenant | undefined {
     const tenant = this.#tenants.get(name)
     if (tenant === undefined) return undefined
-    const { weight, used, carried, place, isActive, ask, slot, wants } = tenant
+    const { weight, used, carried, place, isActive, ask, slot, wants, lends } = tenant
     const places = [...tenant.places].map(([at, { rate, used, part }]) => [nameOf(at), rate, used, part] as const)
-    return [win, weight, used, carried, place, isActive ? 1 : 0, ask, slot, wants ? 1 : 0, ...places]
+    const flags = (wants ? 1 : 0) + (lends ? LENDS : 0)
+    return [win, weight, used, carried, place, isActive ? 1 : 0, ask, slot, flags, ...places]
   }
 
   /** A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last. */
@@ -253,9 +274,9 @@ export class Tenants {
     const least = last.used / last.weight
     const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
     const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
-    const entry = levelBelow(active, aheadOf, level, carried)
+    const entry = levelBelow(wanting, aheadOf, budgetOf(active, level) - carried)
     const all = wanting.reduce((all, one) => Math.min(all, Math.max(aheadOf(one), entry - one.ask / one.weight)), entry)
-    Object.assign(this.#standings, { least: least + all, most: most - all, entry: entry - all })
+    Object.assign(this.#standings, { least: least + all, most: most - all, entry: entry - all, level })
   }
 
   /** The least amount, per weight, of one that waits for `ask`. */
@@ -269,49 +290,31 @@ export class Tenants {
   }
 
   #newTenant(name: string, weight: number): Tenant {
-    const { least, most } = this.#standings
+    const { least, most, level } = this.#standings
     const before = this.#before.get(name)
     let carried = weight * this.#least(0)
     if (before !== undefined) {
-      const own = Math.min(most, before.used / before.weight - least)
+      const isContent = !before.wants && before.used * TIE < before.weight * level
+      const own = isContent ? 0 : Math.min(most, before.used / before.weight - least)
       const ahead = Math.max(own, this.#least(before.wants ? before.ask / before.weight : 0))
       carried = this.#reweighed(before.weight * ahead, before.weight, weight)
     }
-    const none = { isActive: false, ask: 0, slot: 0, wants: false }
+    const none = { isActive: false, ask: 0, slot: 0, wants: false, lends: false }
     return { weight, used: carried, carried, place: 'behind', ...none, places: new Map() }
   }
 
-  #count({ weight, used, carried, isActive, ask, slot, wants }: Tenant, sign: 1 | -1): void {
-    const { active, line, lineBefore, wanting, slot: now } = this.#standings
+  #count({ weight, used, carried, isActive, ask, slot, wants, lends }: Tenant, sign: 1 | -1): void {
+    const { active, line, lineBefore, wanting, large, slot: now } = this.#standings
     const one = { at: stratumOf(used / weight), weight, used, ask }
     if (isActive) {
       layer(active, one, sign)
       this.#standings.carried += sign * carried
       if (wants) layer(wanting, one, sign)
+      if (lends) layer(large, one, sign)
     }
     if (ask > 0 && slot === now) layer(line, one, sign)
     else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
   }
-}
-
-/** The level per weight, not below 0, above which strata are ahead by the last window's budget together. */
-function levelBelow(strata: Strata, aheadOf: (one: Stratum) => number, level: number, carried: number): number {
-  let [all, used] = [0, 0]
-  for (const one of strata) {
-    all += one.weight
-    used += one.used
-  }
-  // It was used up if claims had to sink.
-  const budget = Math.max(level * all, used) - carried
-  let [weight, above] = [0, 0]
-  for (let at = strata.length - 1; at >= 0; at--) {
-    const one = strata[at]!
-    const ahead = aheadOf(one)
-    if (above - weight * ahead >= budget) break
-    weight += one.weight
-    above += one.weight * ahead
-  }
-  return weight > 0 ? Math.max(0, (above - budget) / weight) : 0
 }
 
 function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {
@@ -338,6 +341,10 @@ export interface Head {
   ahead: number
   /** The guarantee of weight 1 at the last call. */
   level: number
+  /** The part of the limit for weight 1, then. */
+  due: number
+  /** The part of the claims of tenants that were refused more than their part of the limit that is lent. */
+  lent: number
   /** Time at which the pool noticed that it does not know of all grants; and in which epoch. */
   lostMs: number
   lostEpoch: number
@@ -372,6 +379,8 @@ export function newHead(): Head {
     since: 0,
     ahead: 0,
     level: Number.MAX_VALUE,
+    due: Number.MAX_VALUE,
+    lent: 0,
     lostMs: 0,
     ...NOT_LOST,
   }

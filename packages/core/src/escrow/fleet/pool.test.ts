@@ -289,6 +289,35 @@ describe('the pool', () => {
     expect(ask('much', 0).used).toEqual([0])
   })
 
+  it('lends the claims of those refused more than their part to the first of them, and keeps the others', () => {
+    const { clock, ask } = rig()
+    for (const member of ['a', 'b', 'c']) ask(member, 10)
+    expect(ask('a', 600).grant).toBe(0)
+    // It is not its turn: the other one would come less far.
+    expect(ask('b', 640).grant).toBe(0)
+    expect(ask('b', 600).grant).toBe(600)
+    // A third of the limit each: one has lent all but 47 of its claim, the other one nothing.
+    expect(ask('a', 60).grant).toBe(0)
+    expect(ask('c', 320).grant).toBe(320)
+    expect(ask('a', 40).grant).toBe(40)
+    // In the next window, nothing is lent any more.
+    clock.advance(TERMS.windowMs)
+    for (const member of ['a', 'b', 'c']) ask(member, 10)
+    expect(ask('c', 300).grant).toBe(300)
+    expect(ask('a', 300).grant).toBeGreaterThanOrEqual(300)
+  })
+
+  it('lends nothing to a call that is no more than a part, and nothing of those whose calls were no more', () => {
+    const { ask } = rig()
+    for (const member of ['a', 'b', 'c']) ask(member, 10)
+    expect(ask('a', 600).grant).toBe(0)
+    expect(ask('b', 330).grant).toBe(0)
+    expect(ask('c', 640).grant).toBe(0)
+    // It would take what the two others have, of which one lends.
+    expect(ask('a', 960).grant).toBe(0)
+    expect(ask('b', 320).grant).toBe(320)
+  })
+
   it('refuses what it cannot work with, by name, and nothing has changed', () => {
     const { store, call, ask } = rig()
     ask('a', 10)

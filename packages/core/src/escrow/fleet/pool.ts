@@ -10,69 +10,7 @@ import {
   weightOf,
 } from './members.js'
 import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolTerms } from './store.js'
-
-/** A member of the pool in the computation of the level. */
-export interface Claimant {
-  readonly weight: number
-  /** Credit granted in this window, less returned credit. */
-  readonly granted: number
-}
-
-/**
- * The amount reserved for a claimant at `level`, when a share `elapsed` of the window has passed: its guarantee, less
- * the larger of its grants and the amount that it let pass.
- */
-export function claimOf({ weight, granted }: Claimant, level: number, elapsed: number): number {
-  const guarantee = weight * level
-  const gone = Math.max(granted, guarantee * elapsed)
-  return guarantee > gone ? guarantee - gone : 0
-}
-
-/** Sum of the claims at `level`. */
-export function claimsAt(claimants: readonly Claimant[], level: number, elapsed: number): number {
-  let sum = 0
-  for (const claimant of claimants) sum += claimOf(claimant, level, elapsed)
-  return sum
-}
-
-/**
- * The level: guarantee per unit of weight. The largest one up to `most` at which all claims together fit into `left`.
- *
- * The sum of the claims is piecewise linear in the level: a claim begins where the guarantee exceeds the grants, and
- * grows more slowly from where its pace does, too. O(n); O(n log n) if `most` is too much.
- *
- * Every step is repeated in the same order by the script for Redis, so both give the same numbers, bit for bit.
- */
-export function levelOf(claimants: readonly Claimant[], most: number, left: number, elapsed: number): number {
-  if (claimsAt(claimants, most, elapsed) <= left) return most
-  const bends: number[] = [0]
-  for (const { weight, granted } of claimants) {
-    if (weight <= 0) continue
-    const begins = granted / weight
-    if (begins < most) bends.push(begins)
-    if (elapsed > 0 && begins / elapsed < most) bends.push(begins / elapsed)
-  }
-  bends.sort((a, b) => a - b)
-  let low = 0
-  let high = bends.length
-  while (high - low > 1) {
-    const middle = (low + high) >> 1
-    if (claimsAt(claimants, bends[middle]!, elapsed) <= left) low = middle
-    else high = middle
-  }
-  const bend = bends[low]!
-  let slope = 0
-  let offset = left
-  for (const { weight, granted } of claimants) {
-    if (weight <= 0 || granted / weight > bend) continue
-    if (elapsed > 0 && granted / weight / elapsed <= bend) slope += weight * (1 - elapsed)
-    else {
-      slope += weight
-      offset += granted
-    }
-  }
-  return slope > 0 ? Math.min(most, offset / slope) : bend
-}
+import { type Claimant, claimantsOf, claimOf, claimsAt, levelOf } from './strata.js'
 
 /** Retry delays of a refused member, in windows: short if silent members are about to let whole quanta pass. */
 const SHORTEST_WAIT = 1 / 32
@@ -110,7 +48,8 @@ const LONGEST_GRACE = 4
  * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
  * and its claim to that fades evenly as the window passes, but not before the tenants refused in the last one are back,
  * or have had time to return. A tenant draws from its claim; unclaimed budget goes to the tenant that asks, except the
- * amount owed to those in line that have got less per weight. So unused shares of silent tenants are divided by the
+ * amount owed to those in line that have got less per weight. Tenants that were refused more than their part of the limit
+ * lend their claims to the first of them: each would wait for the claims of the others. So unused shares of silent tenants are divided by the
  * weights of those that still want more, at any member. Tenants are known as strata of their use per weight; those that
  * a member has not named yet claim as one. Each answer states the use per weight up to which a tenant may spend the
  * member's credit without asking. Pure: the store passes the time.
@@ -216,6 +155,8 @@ export class Pool {
     this.#head.ahead = 0
     this.#tenants.begin(isNext, this.#head.level)
     this.#head.level = Number.MAX_VALUE
+    this.#head.due = Number.MAX_VALUE
+    this.#head.lent = 0
     if (!isListening) Object.assign(this.#head, NOT_LOST)
   }
 
@@ -253,9 +194,10 @@ export class Pool {
     member.quiet = { weight: call.quiet.weight, used: isHere ? call.quiet.used : 0 }
     member.idle = isHere ? Math.max(0, call.holds - call.spent) : 0
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
+    const { level, due } = this.#head
     const isPresent = (at: Weighed): boolean => this.#isPresent(at as Member, windowMs)
     for (const report of call.tenants)
-      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#head.level, elapsed, isPresent)
+      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, level, elapsed, due, isPresent)
   }
 
   /** The member's holding is its reported one; that also shows whether the pool knows of all grants. */
@@ -337,7 +279,8 @@ export class Pool {
   #answer(member: Member, call: LeaseCall): void {
     const { need, tenants } = call
     const { limit, windowMs, quantum } = call.pool
-    const claimants: Claimant[] = this.#tenants.active.map(({ weight, used }) => ({ weight, granted: used }))
+    const claimants = claimantsOf(this.#tenants.active)
+    const lenders = claimantsOf(this.#tenants.large)
     const present = this.#present(windowMs)
     for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
@@ -348,10 +291,15 @@ export class Pool {
     const before = Math.min(most, this.#head.level)
     const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
     const idle = present.reduce((sum, other) => sum + kept(other), 0)
-    const level = levelOf(claimants, most, left + idle, elapsed)
+    /** The part of the lenders' claims that is lent. */
+    const lentAt = (level: number, elapsed: number): number =>
+      Math.min(this.#head.lent, claimsAt(lenders, level, elapsed))
+    const level = levelOf(claimants, most, left + idle + lentAt(before, elapsed), elapsed)
+    this.#head.lent = lentAt(level, elapsed)
     const fuzz = fuzzOf(limit)
     // Without tenants, none has had more than a guarantee.
     this.#head.level = weights > 0 ? level : Number.MAX_VALUE
+    this.#head.due = weights > 0 ? (limit + fuzz) / weights : Number.MAX_VALUE
     let grant = 0
     member.room = 0
     member.waitMs = 0
@@ -359,30 +307,42 @@ export class Pool {
     if (need > 0 && graceMs > 0) member.waitMs = graceMs
     else if (tenants.length > 0) {
       const { tenant } = tenants[0]!
-      const { weight, used } = this.#tenants.placeOf(tenant, member)
+      const { weight, used, lends } = this.#tenants.placeOf(tenant, member)
       const asker = { weight, granted: used + member.idle }
       const full = Math.max(need, quantum)
       const keptHere = kept(member)
       /** The remainder without the claims of others, when a part of the window has passed. */
       const freeAt = (level: number, elapsed: number): number => {
-        const others = claimsAt(claimants, level, elapsed) - claimOf({ weight, granted: used }, level, elapsed)
+        const own = claimOf({ weight, granted: used }, level, elapsed)
+        const lent = lentAt(level, elapsed)
+        const ofOthers = lends && lent > 0 ? lent - (lent / claimsAt(lenders, level, elapsed)) * own : lent
+        const others = claimsAt(claimants, level, elapsed) - own - ofOthers
         return left - Math.max(0, others - (idle - keptHere))
       }
       const free = freeAt(level, elapsed)
+      const exceeds = need > weight * this.#head.due
+      const lendable = claimsAt(lenders, level, elapsed)
+      const lentPart = lendable > 0 ? this.#head.lent / lendable : 0
       const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
-          const claim = Math.min(left, claimOf(asker, level, elapsed))
+          const claim = Math.min(left, claimOf(asker, level, elapsed) * (lends ? 1 - lentPart : 1))
           if (full <= claim + fuzz) some = full
           else if (need <= claim + fuzz) some = Math.max(need, claim)
           else some = this.#loan(asker, need, quantum, left, free, fuzz)
+          if (some === 0 && exceeds && this.#isFirst(asker, need, left + fuzz)) {
+            const own = lends ? claimOf({ weight, granted: used }, level, elapsed) : 0
+            const room = free + (lendable - own) * (1 - lentPart) + fuzz
+            if (need + this.#owed(asker, need, left + fuzz) <= room) some = need
+            if (some > 0) this.#head.lent += Math.max(0, need - free)
+          }
         }
         // A grant ends no wait: a tenant that takes turns with others is still in line for more.
         if (some > 0) return some
         const leftMs = (this.#head.win + 1) * windowMs - this.#head.nowMs
         const freeIn = (part: number): number => {
           const later = this.#elapsedAt(this.#head.nowMs + part * windowMs, windowMs)
-          return freeAt(levelOf(claimants, most, left + idle, later), later)
+          return freeAt(levelOf(claimants, most, left + idle + lentAt(level, later), later), later)
         }
         let wait = LONGEST_WAIT
         if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
@@ -391,7 +351,7 @@ export class Pool {
         this.#head.backMs = Math.max(this.#head.backMs, this.#head.nowMs + LATE * member.waitMs)
         return 0
       }
-      if (need > 0) grant = this.#tenants.grant(tenant, member, need, decide)
+      if (need > 0) grant = this.#tenants.grant(tenant, member, need, exceeds, decide)
       member.room = Math.max(0, free - grant)
       member.granted += grant
       this.#head.granted += grant
@@ -428,6 +388,14 @@ export class Pool {
       if (loan + this.#owed(asker, loan, left + fuzz) <= room) return loan
     }
     return 0
+  }
+
+  /** Whether its call brings no lender, of those whose calls may be granted, less far per weight. */
+  #isFirst({ weight: own, granted }: Claimant, cost: number, left: number): boolean {
+    const tag = (granted + cost) / own
+    return this.#tenants.large.every(
+      ({ count, weight, used, ask }) => ask / count > left || (used + ask) / weight >= tag - 1e-9,
+    )
   }
 
   /**

@@ -91,8 +91,8 @@ export interface Report {
   readonly kept: number
 }
 
-/** A refused tenant is in line for this part of a window. */
-const WANTING = 1 / 10
+/** A refused tenant is in line for this part of a window: it is told to return in a tenth at most, and may be late. */
+const WANTING = 3 / 20
 /** Demand in the first part of a window is measured as if it took this long. */
 const FIRST_LOOK = 1 / 100
 

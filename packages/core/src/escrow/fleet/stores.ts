@@ -33,9 +33,9 @@ export function leaseOn(
   nowMs: number,
 ): { readonly answer: LeaseAnswer; readonly record: PoolRecord } {
   const saved = record === undefined ? undefined : (JSON.parse(record.pool) as Saved)
-  const head = saved?.head ?? newHead()
-  const members = new Map(saved?.members)
   // A former version saved fewer numbers.
+  const head = { ...newHead(), ...saved?.head }
+  const members = new Map(saved?.members)
   const standings = { ...newStandings(), ...saved?.standings }
   const tenants = new Tenants(standings)
   for (const [name, text] of record?.tenants ?? [])

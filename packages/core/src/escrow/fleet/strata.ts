@@ -47,3 +47,93 @@ export function layer(strata: Strata, { at, weight, used, ask }: Layer, sign: 1 
   // Rounding errors are removed with the last one.
   if (stratum.count <= 0) strata.splice(low, 1)
 }
+
+/** The last window's budget, including what was carried into it. It was used up if claims had to sink. */
+export function budgetOf(active: Strata, level: number): number {
+  let [all, used] = [0, 0]
+  for (const one of active) {
+    all += one.weight
+    used += one.used
+  }
+  return Math.max(level * all, used)
+}
+
+/** The level per weight, not below 0, above which strata are ahead by that budget together. */
+export function levelBelow(strata: Strata, aheadOf: (one: Stratum) => number, budget: number): number {
+  let [weight, above] = [0, 0]
+  for (let at = strata.length - 1; at >= 0; at--) {
+    const one = strata[at]!
+    const ahead = aheadOf(one)
+    if (above - weight * ahead >= budget) break
+    weight += one.weight
+    above += one.weight * ahead
+  }
+  return weight > 0 ? Math.max(0, (above - budget) / weight) : 0
+}
+
+/** A member of the pool in the computation of the level. */
+export interface Claimant {
+  readonly weight: number
+  /** Credit granted in this window, less returned credit. */
+  readonly granted: number
+}
+
+/**
+ * The amount reserved for a claimant at `level`, when a share `elapsed` of the window has passed: its guarantee, less
+ * the larger of its grants and the amount that it let pass.
+ */
+export function claimOf({ weight, granted }: Claimant, level: number, elapsed: number): number {
+  const guarantee = weight * level
+  const gone = Math.max(granted, guarantee * elapsed)
+  return guarantee > gone ? guarantee - gone : 0
+}
+
+/** Strata as claimants. */
+export const claimantsOf = (strata: readonly Stratum[]): Claimant[] =>
+  strata.map(({ weight, used }) => ({ weight, granted: used }))
+
+/** Sum of the claims at `level`. */
+export function claimsAt(claimants: readonly Claimant[], level: number, elapsed: number): number {
+  let sum = 0
+  for (const claimant of claimants) sum += claimOf(claimant, level, elapsed)
+  return sum
+}
+
+/**
+ * The level: guarantee per unit of weight. The largest one up to `most` at which all claims together fit into `left`.
+ *
+ * The sum of the claims is piecewise linear in the level: a claim begins where the guarantee exceeds the grants, and
+ * grows more slowly from where its pace does, too. O(n); O(n log n) if `most` is too much.
+ *
+ * Every step is repeated in the same order by the script for Redis, so both give the same numbers, bit for bit.
+ */
+export function levelOf(claimants: readonly Claimant[], most: number, left: number, elapsed: number): number {
+  if (claimsAt(claimants, most, elapsed) <= left) return most
+  const bends: number[] = [0]
+  for (const { weight, granted } of claimants) {
+    if (weight <= 0) continue
+    const begins = granted / weight
+    if (begins < most) bends.push(begins)
+    if (elapsed > 0 && begins / elapsed < most) bends.push(begins / elapsed)
+  }
+  bends.sort((a, b) => a - b)
+  let low = 0
+  let high = bends.length
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if (claimsAt(claimants, bends[middle]!, elapsed) <= left) low = middle
+    else high = middle
+  }
+  const bend = bends[low]!
+  let slope = 0
+  let offset = left
+  for (const { weight, granted } of claimants) {
+    if (weight <= 0 || granted / weight > bend) continue
+    if (elapsed > 0 && granted / weight / elapsed <= bend) slope += weight * (1 - elapsed)
+    else {
+      slope += weight
+      offset += granted
+    }
+  }
+  return slope > 0 ? Math.min(most, offset / slope) : bend
+}

@@ -261,8 +261,9 @@ export class FairClock {
 
   /** True while less than the floor is served, although the floor's whole demand was admitted. */
   get #unmet(): boolean {
+    if (this.open || !(this.deliverable > 0)) return false
     const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
-    return !this.open && this.deliverable > 0 && (tried || this.reserve.owed >= this.reserve.full)
+    return tried || this.reserve.owed >= this.reserve.full
   }
 
   /**

@@ -119,7 +119,9 @@ export class Looks {
     const least = Math.max(1, RATE_REQUESTS / requestsPerSecond / RATE_SECONDS, (DELAYS * delay) / RATE_SECONDS)
     // Kept while the rate changes a little: processes with different turns do not look together.
     const fits = this.#seconds / RATE_SECONDS
-    if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
+    // Before the first trouble turns fit exactly. Mostly they do already, and nothing was counted.
+    const isUnfit = !this.#began && (least !== fits || this.#half !== undefined)
+    if (isUnfit || least > 2 * fits || (fits > 1 && least < fits / 8)) {
       this.clear()
       this.#seconds = RATE_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
     }

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../testing/manual-clock.js'
+import { WeightedFairEscrow } from './escrow.js'
+import { type HierarchyNode, hierarchy } from './hierarchy.js'
+import type { EscrowOptions } from './options.js'
+
+const WINDOW_MS = 1_000
+const LIMIT = 1_000
+const WINDOWS = 20
+
+/** A tenant that asks for `cost` at an interval, or, without one, when it is told. */
+interface Asker {
+  name: string
+  cost: number
+  everyMs?: number
+  weight?: number
+}
+
+/** Use of each tenant in each window. */
+function use(askers: readonly Asker[], options: Partial<EscrowOptions> = {}): Record<string, number[]> {
+  const clock = manualClock()
+  const weights = new Map(askers.map(({ name, weight = 1 }) => [name, weight]))
+  const escrow = new WeightedFairEscrow({
+    ...{ limit: LIMIT, windowMs: WINDOW_MS, estimates: 'asked', clock, weightOf: (name) => weights.get(name) ?? 1 },
+    ...options,
+  })
+  const used = Object.fromEntries(askers.map(({ name }) => [name, Array.from({ length: WINDOWS }, () => 0)]))
+  const nextMs = askers.map(() => 0)
+  for (;;) {
+    const at = nextMs.indexOf(Math.min(...nextMs))
+    clock.advance(Math.max(0, nextMs[at]! - clock()))
+    const window = Math.floor(clock() / WINDOW_MS)
+    if (window >= WINDOWS) return used
+    const { name, cost, everyMs } = askers[at]!
+    const { allowed, retryAfterMs } = escrow.check(name, cost)
+    if (allowed) used[name]![window]! += cost
+    nextMs[at] = clock() + (everyMs ?? Math.max(1, allowed ? 0 : retryAfterMs))
+  }
+}
+
+const total = (amounts: readonly number[] | undefined): number => amounts!.reduce((sum, amount) => sum + amount, 0)
+/** The use of all in each window after the first one. */
+const inAll = (used: Record<string, number[]>): number[] =>
+  Array.from({ length: WINDOWS - 1 }, (_, at) => total(Object.values(used).map((amounts) => amounts[at + 1]!)))
+
+const leaf = (...names: string[]): HierarchyNode[] => names.map((name) => ({ name }))
+const TREES: Record<string, HierarchyNode> = {
+  'no groups': { name: 'all', children: leaf('a', 'b') },
+  'one group': { name: 'all', children: [{ name: 'one', weight: 1, children: leaf('a', 'b') }] },
+  'a group each': {
+    name: 'all',
+    children: [
+      { name: 'one', weight: 1, children: leaf('a') },
+      { name: 'two', weight: 1, children: leaf('b') },
+    ],
+  },
+  'a group, and a tenant beside it': {
+    name: 'all',
+    children: [{ name: 'one', weight: 1, children: leaf('a') }, ...leaf('b')],
+  },
+  'a group within a group': {
+    name: 'all',
+    children: [
+      {
+        name: 'one',
+        weight: 1,
+        children: [{ name: 'inner', weight: 1, children: leaf('a') }, ...leaf('b')],
+      },
+    ],
+  },
+}
+
+describe.each(Object.entries(TREES))('two tenants that ask for nearly all of the limit, with %s', (_, root) => {
+  const tree = hierarchy(root)
+
+  it.each([
+    ['fixed', 'paced', WINDOW_MS / 40, 990],
+    ['fixed', 'paced', WINDOW_MS / 7, 990],
+    ['fixed', 'paced', undefined, 990],
+    ['fixed', 'strict', WINDOW_MS / 40, 990],
+    ['fixed', 'strict', WINDOW_MS / 5, LIMIT],
+    ['sliding', 'paced', WINDOW_MS / 40, 990],
+  ] as const)('use every %s window (%s, every %s ms) for a call of %d, in turns', (window, reserve, everyMs, cost) => {
+    const askers = ['a', 'b'].map((name): Asker => ({ name, cost, ...(everyMs !== undefined && { everyMs }) }))
+    const used = use(askers, { tree, window, reserve })
+    expect(inAll(used)).toEqual(Array.from({ length: WINDOWS - 1 }, () => cost))
+    expect(Math.abs(total(used['a']) - total(used['b']))).toBeLessThanOrEqual(2 * cost)
+  })
+})
+
+describe('in a group that has half of the limit', () => {
+  const tree = hierarchy({
+    name: 'all',
+    children: [
+      { name: 'one', weight: 1, children: leaf('a', 'b', 'small') },
+      { name: 'two', weight: 1, children: leaf('c', 'd') },
+    ],
+  })
+  const every = (cost: number, ...names: string[]): Asker[] =>
+    names.map((name) => ({ name, cost, everyMs: WINDOW_MS / 40 }))
+
+  it('tenants that ask for nearly all of that have turns, and the other group keeps its half', () => {
+    const used = use([...every(490, 'a', 'b'), ...every(10, 'c', 'd')], { tree, reserve: 'strict' })
+    expect(Math.min(...inAll(used).slice(3))).toBeGreaterThanOrEqual(900)
+    expect(Math.abs(total(used['a']) - total(used['b']))).toBeLessThanOrEqual(2 * 490)
+    expect(total(used['c']) + total(used['d'])).toBeGreaterThanOrEqual((WINDOWS - 1) * 470)
+  })
+
+  it('all four have turns of which nobody is left out', () => {
+    const used = use(every(490, 'a', 'b', 'c', 'd'), { tree })
+    expect(inAll(used).every((amount) => amount === 980)).toBe(true)
+    for (const amounts of Object.values(used)) expect(total(amounts)).toBeGreaterThanOrEqual(4 * 980)
+  })
+
+  it('a tenant with small calls beside them gets its part', () => {
+    const used = use([...every(490, 'a', 'b'), { name: 'small', cost: 10, everyMs: 5 }, ...every(10, 'c', 'd')], {
+      tree,
+    })
+    expect(total(used['small'])).toBeGreaterThanOrEqual((0.9 * WINDOWS * LIMIT) / 6)
+    expect(Math.min(total(used['a']), total(used['b']))).toBeGreaterThanOrEqual(490)
+  })
+})
+
+describe('a tenant that was refused for more than its part of the limit', () => {
+  const tree = hierarchy({
+    name: 'all',
+    children: [
+      { name: 'one', weight: 1, children: leaf('a', 'b') },
+      { name: 'two', weight: 1, children: leaf('c', 'd') },
+    ],
+  })
+  function refused(...names: string[]): WeightedFairEscrow {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: LIMIT, windowMs: WINDOW_MS, reserve: 'strict', clock, tree })
+    for (const name of ['a', 'b', 'c', 'd']) escrow.check(name, 10)
+    for (const name of names) expect(escrow.check(name, 600).allowed).toBe(false)
+    return escrow
+  }
+  const keeps = (escrow: WeightedFairEscrow, ...names: string[]): void => {
+    for (const name of names) expect(escrow.peek(name, 240)).toMatchObject({ allowed: true, borrowed: false })
+  }
+
+  it('lends its claim in its group, and others there and elsewhere keep theirs', () => {
+    const escrow = refused('a', 'b')
+    keeps(escrow, 'a', 'b', 'c', 'd')
+    expect(escrow.check('b', 480).allowed).toBe(true)
+    keeps(escrow, 'c', 'd')
+    expect(escrow.peek('a', 10).allowed).toBe(false)
+  })
+
+  it('lends it to another group whose turn it is, and its siblings keep theirs', () => {
+    const escrow = refused('a', 'c')
+    expect(escrow.check('c', 480).allowed).toBe(true)
+    keeps(escrow, 'b', 'd')
+    expect(escrow.peek('a', 10).allowed).toBe(false)
+  })
+
+  it('keeps it before a group whose turn it is not', () => {
+    const escrow = refused('a')
+    expect(escrow.check('d', 240).allowed).toBe(true)
+    expect(escrow.check('c', 600).allowed).toBe(false)
+    // Its group would come farther, per weight, than the other one.
+    expect(escrow.check('c', 480).allowed).toBe(false)
+    keeps(escrow, 'a', 'b')
+  })
+})
+
+describe('a tenant with a large call, beside others that used the limit and then ask for little', () => {
+  const HEAVY = 8
+
+  /** Whether it is served in each window after the first quiet one. */
+  function served(
+    cost: number,
+    weight: number,
+    others: number,
+    everyMs: number | undefined,
+    isTree: boolean,
+  ): boolean[] {
+    const clock = manualClock()
+    const heavy = Array.from({ length: others }, (_, at) => `heavy ${at}`)
+    const tree = hierarchy({
+      name: 'all',
+      children: [
+        { name: 'heavy', weight: others, children: leaf(...heavy) },
+        { name: 'waiting', weight },
+      ],
+    })
+    const escrow = new WeightedFairEscrow({
+      ...{ limit: LIMIT, windowMs: WINDOW_MS, estimates: 'asked', clock },
+      ...(isTree ? { tree } : { weightOf: (name: string) => (name === 'waiting' ? weight : 1) }),
+    })
+    const got = Array.from({ length: 2 * HEAVY }, () => false)
+    let nextMs = 0
+    for (let step = 0; step < 200 * got.length; step++) {
+      const window = Math.floor(step / 200)
+      clock.advance((step * WINDOW_MS) / 200 - clock())
+      for (const name of heavy) {
+        if (window < HEAVY) while (escrow.check(name, 10).allowed);
+        else if (step % 200 === 0) escrow.check(name, 1)
+      }
+      if (clock() < nextMs) continue
+      const { allowed, retryAfterMs } = escrow.check('waiting', cost)
+      if (allowed) got[window] = true
+      nextMs = everyMs === undefined ? clock() + Math.max(5, retryAfterMs) : nextMs + everyMs
+    }
+    return got.slice(HEAVY + 1)
+  }
+
+  it.each(
+    [25, 100, undefined].flatMap((everyMs) =>
+      [300, 850].flatMap((cost) => [1, 0.01].flatMap((weight) => [1, 4].map((n) => [everyMs, cost, weight, n]))),
+    ) as [number | undefined, number, number, number][],
+  )(
+    'is served in every window: every %s ms, for %d with a weight of %d, beside %d',
+    (everyMs, cost, weight, others) => {
+      for (const isTree of [false, true]) expect(served(cost, weight, others, everyMs, isTree)).not.toContain(false)
+    },
+  )
+})
