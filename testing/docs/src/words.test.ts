@@ -7,7 +7,6 @@ const MOST_WORDS = 1_200
 const EVIDENCE = /^docs\/(?:decisions\/|benchmarks|.*-(?:figures|trials|worlds|rule|published)\.md)/
 
 /** Guides that hold their evidence, too. */
-const UNDIVIDED = ['docs/capacity.md', 'docs/escrow.md']
 
 function wordsOf(page: string): number {
   return textOf(page).trim().split(/\s+/).length
@@ -16,6 +15,6 @@ function wordsOf(page: string): number {
 it('guides are read in one sitting', () => {
   const guides = pagePaths().filter((page) => page.startsWith('docs/') && !EVIDENCE.test(page))
   expect(guides.length).toBeGreaterThan(30)
-  const long = guides.filter((page) => wordsOf(page) > MOST_WORDS && !UNDIVIDED.includes(page))
+  const long = guides.filter((page) => wordsOf(page) > MOST_WORDS)
   expect(long.map((page) => `${page}: ${wordsOf(page)} words`)).toEqual([])
 })

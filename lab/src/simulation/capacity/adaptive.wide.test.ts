@@ -6,7 +6,9 @@ import {
   HOLD_OUTS,
   NEEDED,
   SHORTAGE_MS,
+  SWINGING_ASKED,
   swinging,
+  swingingBehindCores,
   TABLE,
   type Trial,
   UNBOUNDED,
@@ -101,6 +103,15 @@ describe('adaptive, where nothing runs short', () => {
       const runs = SEEDS.slice(0, 3).map((seed) => simulate(adaptive(), unbounded(service, seed)))
       const fifth = runs.map((run) => mean(run.slice(240), ({ served }) => served) / asked).sort((a, b) => a - b)
       expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
+    },
+  )
+
+  it.each([1_000, 2_000, 4_000, 8_000])(
+    'does so behind cores that are not full, too, in waves of %d ms',
+    (periodMs) => {
+      const runs = SEEDS.slice(0, 6).map((seed) => simulate(adaptive(), swingingBehindCores(periodMs, seed)))
+      const late = runs.map((run) => mean(run.slice(480), ({ served }) => served) / SWINGING_ASKED)
+      expect(late.reduce((sum, share) => sum + share, 0) / late.length, `${late}`).toBeGreaterThan(0.7)
     },
   )
 

@@ -163,7 +163,17 @@ export function swinging(periodMs: number): Unbounded {
   }
 }
 
-/** Five minutes of it, with requests that leave after two seconds in the queue. */
+/** The same wait after sixteen cores of 50 ms, of which four fifths are asked for: for ten minutes. */
+export function swingingBehindCores(periodMs: number, seed: number): Scenario {
+  const machine = sharing(16, 50, { elsewhereMs: swinging(periodMs).lastingMs })
+  const stretches = [{ forMs: 600_000, machine, perSecond: SWINGING_ASKED }]
+  return { seed, stretches, maxWaiting: NEEDED, patienceMs: 2_000 }
+}
+
+/** Requests per second in {@link swingingBehindCores}. */
+export const SWINGING_ASKED = 256
+
+/** Five minutes of an unbounded service, with requests that leave after two seconds in the queue. */
 export function unbounded(service: Unbounded, seed: number): Scenario {
   return { seed, stretches: [stretchOf(service, 300_000)], maxWaiting: NEEDED, patienceMs: 2_000 }
 }

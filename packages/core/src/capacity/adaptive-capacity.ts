@@ -171,15 +171,19 @@ export class AdaptiveCapacity implements Capacity {
       this.#rule.read(this.#window)
       this.#open(this.#rule.settleMs)
       // A climb that has not begun, because requests wait only briefly, would begin from here.
-      if (this.#climb) this.#climb = new Climb(this.#rule.limit, this.maximum, this.#climb.careful)
+      if (this.#climb) this.#climb = this.#nextClimb(this.#climb.careful)
     }
+  }
+
+  #nextClimb(careful: boolean): Climb {
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.swing)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
   #endClimb(): void {
     if (this.#climb?.ended !== true) return
     const { limit, from, careful, spentMs, settleMs } = this.#climb
-    if (!careful || limit !== from) this.#rule = new TwoLevelLimit(limit, this.#min, this.maximum)
+    if (!careful || limit !== from) this.#rule = new TwoLevelLimit(limit, this.#min, this.maximum, this.#rule)
     this.#climb = undefined
     this.#vainMs = careful && limit > from ? 0 : spentMs
     this.#fullMs = 0
@@ -211,7 +215,7 @@ export class AdaptiveCapacity implements Capacity {
       const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
       if (!due || this.#rule.looking) return
       if (this.#rule.saturated) this.#fullMs = 0
-      else this.#climb = new Climb(this.#rule.limit, this.maximum, true)
+      else this.#climb = this.#nextClimb(true)
     }
   }
 }

@@ -223,6 +223,18 @@ describe('Climb', () => {
     expect(careful(free(), 480)).toMatchObject({ ended: true, limit: 480 })
   })
 
+  it('wants more proof where durations swing, and still ends where there is a knee', () => {
+    const careful = (swing: number): number[] => {
+      const climb = new Climb(20, 640, true, swing)
+      const limits = run(climb, 60_000, kneeAt(20))
+      expect([climb.ended, climb.limit]).toEqual([true, 20])
+      return limits
+    }
+    expect(careful(1)).toEqual([20, 40, 20])
+    // Twice the slots, and requests of twice the duration: they swing by more. Four times are beyond that.
+    expect(careful(3)).toEqual([20, 40, 80, 20])
+  })
+
   it('sees that requests of 5 s have room, from five slots on', () => {
     const climb = new Climb(5, 200, true)
     const limits = run(

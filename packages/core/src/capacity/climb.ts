@@ -69,6 +69,7 @@ export class Climb {
   readonly from: number
   readonly careful: boolean
   readonly #max: number
+  readonly #swing: number
   readonly #rounds: Round[] = []
   /** The data of all rounds before this one. */
   #lower: LifeTable = new LifeTable()
@@ -88,11 +89,15 @@ export class Climb {
   #settleMs = 0
   #spentMs = 0
 
-  /** `from` and `max` are whole numbers, 1 <= from <= max. */
-  constructor(from: number, max: number, careful = false) {
+  /**
+   * `from` and `max` are whole numbers, 1 <= from <= max; `swing`: a factor by which durations may differ without a
+   * change of the limit.
+   */
+  constructor(from: number, max: number, careful = false, swing = 1) {
     this.from = from
     this.#limit = from
     this.#max = max
+    this.#swing = swing
     this.careful = careful
   }
 
@@ -203,7 +208,10 @@ export class Climb {
       this.#rounds.length = 0
       this.#lower = new LifeTable()
     }
-    const enough = this.#rounds.find((lower) => perMs / lower.perMs < Math.sqrt(level / lower.level))
+    const enough = this.#rounds.find((lower) => {
+      const slots = level / lower.level
+      return (perMs / lower.perMs) * Math.max(Math.sqrt(slots), this.#swing) < slots
+    })
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
       this.#doubt = { lower: enough.level, table }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/seeded-random.js'
 import { TwoLevelLimit } from './two-level-limit.js'
 
 /** Lets the rule read `times` windows of a service whose durations are `durationMs(limit)`, always full. */
@@ -58,19 +59,58 @@ describe('TwoLevelLimit', () => {
     expect(steady(rule, 1, () => 100)).toEqual([30])
   })
 
-  it('falls by the square root of what durations say', () => {
-    const rule = settled()
-    expect(steady(rule, 1, () => 169)).toEqual([17])
+  it('falls by the square root of what durations say, and by no more than it grows', () => {
+    const falls = (durationMs: number): number[] => {
+      const rule = new TwoLevelLimit(100, 1, 1_000)
+      steady(rule, 2, () => 100)
+      return steady(rule, 1, () => durationMs)
+    }
+    expect(falls(150)).toEqual([93])
+    expect(falls(169)).toEqual([90])
+    expect(falls(190)).toEqual([90])
+  })
+
+  it('does not fall because durations swing by themselves within a few windows', () => {
+    for (const period of [2, 3, 4, 5, 7]) {
+      const rule = new TwoLevelLimit(20, 1, 1_000)
+      let at = 0
+      const swing = (): number => 150 + 100 * Math.cos((2 * Math.PI * at++) / period)
+      steady(rule, 300, swing)
+      expect(rule.swing, `${period}`).toBeGreaterThan(1.2)
+      const { limit } = rule
+      expect(steady(rule, 300, swing).at(-1), `${period}`).toBeGreaterThanOrEqual(Math.min(0.75 * limit, 750))
+    }
+  })
+
+  it('does not take the chance of 50 completions for a swing, and settles as if durations were exact', () => {
+    const random = seededRandom(5)
+    const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+    const rule = new TwoLevelLimit(300, 1, 1_000)
+    const noisy = (limit: number): number => knee(40)(limit) * Math.exp(normal() / Math.sqrt(50))
+    steady(rule, 500, noisy)
+    expect(rule.swing).toBeLessThan(1.3)
+    const late = steady(rule, 2_000, noisy)
+    const mean = late.reduce((sum, limit) => sum + limit, 0) / late.length / 40
+    expect(mean).toBeGreaterThan(1)
+    expect(mean).toBeLessThan(1.4)
+  })
+
+  it('remembers the swings of the rule that it continues', () => {
+    const before = new TwoLevelLimit(20, 1, 1_000)
+    let at = 0
+    steady(before, 300, () => (at++ % 2 === 0 ? 50 : 250))
+    expect(new TwoLevelLimit(40, 1, 1_000, before).swing).toBe(before.swing)
+    expect(new TwoLevelLimit(40, 1, 1_000).swing).toBe(1)
   })
 
   it('confirms a fall by a look, so that a slower service is not taken for a fuller one', () => {
     const rule = settled()
-    expect(steady(rule, 2, () => 169)).toEqual([17, 13])
+    expect(steady(rule, 2, () => 169)).toEqual([18, 13])
     expect(rule.looking).toBe(true)
-    expect(steady(rule, 1, () => 169)).toEqual([17])
+    expect(steady(rule, 1, () => 169)).toEqual([18])
     expect(rule.baselineMs).toBe(169)
     const [next] = steady(rule, 1, () => 169)
-    expect(next).toBeGreaterThan(17)
+    expect(next).toBeGreaterThan(18)
   })
 
   it.each([79, 196])('looks when a window surprises: %d ms', (durationMs) => {

@@ -15,10 +15,15 @@ const SURPRISINGLY_LONG = 1.95
 const CONFIRMED = 0.95
 /** Durations below this multiple of the baseline, twice in a row, show that the limit is far too small. */
 const CALM = 1.12
-/** Least and largest step, as factors: in general, and while calm. */
-const STEEPEST_FALL = 0.8
-const STEEPEST_RISE = 1.1
+/** Largest step, as a factor: in general, up or down alike, so that chance alone leads nowhere; and up while calm. */
+const STEEPEST = 1.1
 const STEEPEST_CALM_RISE = 1.5
+/** Busy windows over which the variance of a swing is averaged. */
+const SWING_MEMORY = 100
+/** Variance of the logarithm of the ratio between the mean durations of two windows of 50 completions, by chance. */
+const CHANCE = 2 / 50
+/** Standard deviations of a swing that prove more than one: the windows of a look are further apart than neighbours. */
+const BEYOND_SWING = 4
 /** Mean share of the limit in use from which on a window counts as evidence about the limit. */
 const BUSY = 0.8
 /** Share of the limit in use below which a window shows durations without congestion. */
@@ -50,12 +55,15 @@ export interface WindowReading {
  * so that it cannot drift, and a service that has become slower is distinguished from one that is too full.
  *
  * 1. A busy window at L multiplies it by the square root of g = 1.3 · B / D, at most 10 % up; by g, at most 50 % up,
- *    after two windows with D < 1.12 · B; at most 20 % down. A rise below one slot becomes one, or 4 (g - 1) if that is
+ *    after two windows with D < 1.12 · B; at most 10 % down. A rise below one slot becomes one, or 4 (g - 1) if that is
  *    less and more than the rise.
  * 2. After 16 such windows, at the first, when D leaves [0.8, 1.95] · B, and when L has fallen by more than 5 % since
  *    the last look: look. The limit is ⌊0.75 L⌋ for one D to settle, then for one window, which gives D'.
  * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Otherwise B becomes the
  *    mean of B and D', or D' if they differ by more than 1.3 times, and L is restored.
+ *
+ * Where D swings by itself from window to window, by more than chance and the steps of L explain, a fall and a cut need a
+ * ratio beyond four standard deviations of that swing: until then the rise of all durations at once is no evidence.
  *
  * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
  * limit. Pure arithmetic on the given durations; it reads no clock. O(1), allocates nothing.
@@ -77,6 +85,8 @@ export class TwoLevelLimit {
   #baselineMs: number = Number.NaN
   /** D of the last busy window at L. */
   #durationMs: number = Number.NaN
+  /** The limit at which that was. */
+  #measuredAt = 0
   /** D / B of the last busy windows at L, averaged; NaN before there was one. */
   #ratio: number = Number.NaN
   #looking = false
@@ -85,9 +95,12 @@ export class TwoLevelLimit {
   #windowsSinceLook: number = LOOK_EVERY - 1
   #calmWindows = 0
   #settleMs = 0
+  /** Mean square of the logarithm of the ratio between neighbouring D at L, less that of a step. */
+  #variance = 0
 
-  /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max. */
-  constructor(initial: number, min: number, max: number) {
+  /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
+  constructor(initial: number, min: number, max: number, before?: TwoLevelLimit) {
+    if (before) this.#variance = before.#variance
     this.#min = min
     this.#max = max
     this.#level = initial
@@ -119,7 +132,15 @@ export class TwoLevelLimit {
    * the growth in flight, so completions grow by less than that. Then a higher limit is not worth a try.
    */
   get saturated(): boolean {
-    return this.#ratio > Math.sqrt(1 / LOWER)
+    return this.#ratio > Math.max(Math.sqrt(1 / LOWER), this.swing)
+  }
+
+  /**
+   * Factor by which durations must differ before the limit can be the cause: 1 if they change from window to window by
+   * chance alone, and more if all requests become slower and quicker together.
+   */
+  get swing(): number {
+    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, this.#variance - CHANCE)))
   }
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
@@ -142,7 +163,14 @@ export class TwoLevelLimit {
 
   #steer(durationMs: number): void {
     const ratio = durationMs / this.#baselineMs
+    if (this.#durationMs > 0) {
+      // A step of the limit may have changed durations by as much: of whole slots, more where they are few.
+      const step = Math.max(Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
+      const byItself = Math.abs(Math.log(durationMs / this.#durationMs)) - step
+      this.#variance += (clamp(byItself, 0, 1) ** 2 - this.#variance) / SWING_MEMORY
+    }
     this.#durationMs = durationMs
+    this.#measuredAt = this.#limit
     this.#ratio = this.#ratio > 0 ? this.#ratio + (ratio - this.#ratio) / RATIO_MEMORY : ratio
     this.#windowsSinceLook++
     // The first window after a look contains requests from the lower level.
@@ -155,11 +183,11 @@ export class TwoLevelLimit {
     const growth = TOLERANCE / ratio
     const factor =
       this.#calmWindows >= 2
-        ? clamp(growth, STEEPEST_FALL, STEEPEST_CALM_RISE)
-        : clamp(Math.sqrt(growth), STEEPEST_FALL, STEEPEST_RISE)
+        ? clamp(growth, 1 / STEEPEST, STEEPEST_CALM_RISE)
+        : clamp(Math.sqrt(growth), 1 / STEEPEST, STEEPEST)
     let change = this.#level * (factor - 1)
     if (change > 0 && change < 1) change = Math.max(change, Math.min(1, 4 * (growth - 1)))
-    this.#setLevel(this.#level + change)
+    if (change > 0 || ratio > this.swing) this.#setLevel(this.#level + change)
   }
 
   #look(durationMs: number): void {
@@ -169,10 +197,11 @@ export class TwoLevelLimit {
   }
 
   #compare(lowerMs: number): void {
-    if (this.#durationMs > TOLERANCE * lowerMs && this.#level > this.#min) {
+    if (this.#durationMs > Math.max(TOLERANCE, this.swing) * lowerMs && this.#level > this.#min) {
       this.#setLevel(LOWER * this.#level)
       this.#baselineMs = lowerMs
       this.#durationMs = lowerMs
+      this.#measuredAt = this.#limit
       this.#look(lowerMs)
       return
     }
