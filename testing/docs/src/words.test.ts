@@ -6,8 +6,6 @@ const MOST_WORDS = 1_200
 /** Pages of figures, of rules with their reasons, and of decisions may be longer. */
 const EVIDENCE = /^docs\/(?:decisions\/|benchmarks|.*-(?:figures|trials|worlds|rule|published)\.md)/
 
-/** Guides that hold their evidence, too. */
-
 function wordsOf(page: string): number {
   return textOf(page).trim().split(/\s+/).length
 }

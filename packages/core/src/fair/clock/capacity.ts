@@ -1,4 +1,14 @@
-import { CHANCE, LATELY_REQUESTS, LEAST_RATE, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './state.js'
+import {
+  CHANCE,
+  DELAYS,
+  LATELY_REQUESTS,
+  LEAST_RATE,
+  OUTCOMES,
+  RATE_REQUESTS,
+  RATE_SECONDS,
+  SURE,
+  TOLERATED,
+} from './state.js'
 
 /**
  * A run of a hundred requests and this many seconds, of which no more fails than by chance, shows the delivered rate by
@@ -75,11 +85,13 @@ export class Delivery {
   }
 
   /** The rate shown by a run counts at once; after a longer one more is tried. Returns the amount. */
-  tried(now: number, probe: number): number {
+  tried(now: number, probe: number, delay: number): number {
     const seconds = now - this.#runAt
     if (this.#run >= LATELY_REQUESTS && seconds > TELLING_SECONDS)
       this.perSecond = Math.max(this.perSecond, this.#served / seconds)
-    const trust = Math.min(this.#run / LATELY_REQUESTS, seconds / TELLING_SECONDS) / TRUSTED_RUNS
+    // Where outcomes are late, too much would have been admitted for as long before a failure shows it.
+    const telling = Math.max(TELLING_SECONDS, DELAYS * delay)
+    const trust = Math.min(this.#run / LATELY_REQUESTS, seconds / telling) / TRUSTED_RUNS
     return this.perSecond * (1 + probe + trust * trust)
   }
 
@@ -95,11 +107,11 @@ export class Delivery {
 
   /**
    * A test of the last proof at full admission ends, which began like a trouble. The proof holds unless clearly more was
-   * served; then it is trusted for twice as long.
+   * served, and not taken from others; then it is trusted for twice as long.
    */
-  holds(now: number, meanCost: number): boolean {
+  holds(now: number, meanCost: number, isTaken: boolean): boolean {
     const expected = this.perSecond * (now - this.#troubleAt)
-    if (this.#servedSince > expected + SURE * Math.sqrt(expected * meanCost)) return false
+    if (!isTaken && this.#servedSince > expected + SURE * Math.sqrt(expected * meanCost)) return false
     this.trustSeconds = Math.min(MOST_TRUST * TRUST_SECONDS, 2 * this.trustSeconds)
     return true
   }

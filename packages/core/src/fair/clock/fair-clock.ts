@@ -57,7 +57,7 @@ export class FairClock {
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
-  /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
+  /** Time of the last proof at full admission, or of the state of another clock, because of which requests are refused. */
   protected engagedAt = 0
   /** True during a turn that tests an old proof: all is admitted. */
   #testing = false
@@ -301,6 +301,7 @@ export class FairClock {
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     const full = this.open || this.#unmet || this.#wasUnmet
+    if (full) this.engagedAt = this.now
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
@@ -349,7 +350,7 @@ export class FairClock {
     const { meanCost, looks } = this
     if (!this.alone && !this.#soleUser.isSole && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
       this.delivery.grow(seconds, this.#traffic.refusedPerSecond)
-    const perSecond = Math.max(this.delivery.tried(this.now, this.#probe), meanCost)
+    const perSecond = Math.max(this.delivery.tried(this.now, this.#probe, this.#traffic.delay), meanCost)
     const reserve = this.reserve
     reserve.size(meanCost, this.deliverable, perSecond, this.lag)
     reserve.fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
@@ -417,10 +418,14 @@ export class FairClock {
     this.delivery.begins(this.now)
   }
 
-  /** The proof holds unless clearly more was served. If it does not, only a new one ends full admission. */
+  /**
+   * The proof holds unless clearly more was served, and not at the expense of other processes, which refuse meanwhile:
+   * then much fails. If it does not hold, only a new one ends full admission.
+   */
   #endTest(): void {
     this.#testing = false
-    if (this.open && this.delivery.holds(this.now, this.meanCost)) this.engage()
+    const isTaken = this.failureShare > 2 * TOLERATED && !this.#soleUser.isSole
+    if (this.open && this.delivery.holds(this.now, this.meanCost, isTaken)) this.engage()
   }
 
   #conclude(): void {

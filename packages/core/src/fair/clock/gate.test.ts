@@ -43,6 +43,19 @@ describe('a gate with the fair clock serves the quiet and leaves nothing unused'
     }
   })
 
+  it('and tries more no faster than outcomes can show that it is too much', () => {
+    for (const seed of seeds) {
+      const service = {
+        ratesAt: () => rates.map((rate) => 5 * rate),
+        mostAsked: 800,
+        capacityAt: () => 500,
+        burst: 150,
+      }
+      const { tally } = runService({ ...noisy, ...service, delay: 2, seconds: 120 }, seed)
+      expect(tally.share(quiet, 60, 120)).toBeGreaterThan(0.965)
+    }
+  })
+
   it.each(['handler', 'stage'] as const)('when outcomes come five seconds late: %s', (told) => {
     for (const seed of seeds) {
       const { tally } = runService({ ...noisy, told, delay: 5, seconds: 90 }, seed)

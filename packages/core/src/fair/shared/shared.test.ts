@@ -210,6 +210,14 @@ describe('when something fails', () => {
     expect(fleet.quiet(180, 200).mean).toBeGreaterThan(0.93)
   })
 
+  it('processes on their own test old proofs at different moments, and do not take the share of others for capacity', () => {
+    for (const seed of byWidth([1], [1, 2, 3])) {
+      const fleet = noisy({ processes: 8, shared: false, seconds: 600, seed })
+      expect(fleet.quiet(180, 600).mean).toBeGreaterThan(0.86)
+      expect(fleet.failedShare(180, 600)).toBeLessThan(0.15)
+    }
+  })
+
   it('another arbiter lets new flows in as soon as the one before', () => {
     const known: boolean[] = []
     noisy({
