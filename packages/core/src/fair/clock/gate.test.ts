@@ -182,6 +182,25 @@ describe('a capacity that changes', () => {
     expect(served / without).toBeGreaterThan(0.9)
   })
 
+  it('that is short for three seconds of each ten: serves more than half of what is served without control', () => {
+    const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
+    const flows = asks.map((_, flow) => flow)
+    const service: Service = {
+      ratesAt: () => asks,
+      mostAsked: 60,
+      capacityAt: (seconds) => (seconds % 10 < 3 ? 15 : 200),
+      burst: 20,
+      seconds: 300,
+      fair: {},
+    }
+    for (const seed of seeds) {
+      const [served, without] = [{}, false].map((fair) =>
+        runService({ ...service, fair }, seed).tally.total('served', flows, 0, 300),
+      ) as [number, number]
+      expect(served / without).toBeGreaterThan(0.55)
+    }
+  })
+
   it('that was nearly none for two minutes: a store of two does not keep FAIR engaged for ever', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
     const flows = asks.map((_, flow) => flow)
