@@ -1,4 +1,4 @@
-import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
+import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, TRUST_SECONDS, Traffic } from './capacity.js'
 import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
@@ -57,7 +57,7 @@ export class FairClock {
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
-  /** Time of the last proof at full admission, or of the state of another clock, because of which requests are refused. */
+  /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
   /** True during a turn that tests an old proof: all is admitted. */
   #testing = false
@@ -175,7 +175,9 @@ export class FairClock {
     const { spare } = this.reserve
     this.#take(cost)
     const isCalm = this.failureShare < this.usual + TOLERATED
-    this.full = (isCalm || this.#unmet) && spare - cost >= this.reserve.full ? this.full + 1 : 0
+    // Of reports by others one may be wrong, and make the demand of the floor appear met.
+    const isLess = this.#unmet && !this.#isLate
+    this.full = (isCalm || isLess) && spare - cost >= this.reserve.full ? this.full + 1 : 0
     // The shortage is over; or all is admitted and less is served than was proved, so a new proof is needed.
     if (this.full > RATE_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
@@ -301,7 +303,6 @@ export class FairClock {
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     const full = this.open || this.#unmet || this.#wasUnmet
-    if (full) this.engagedAt = this.now
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
@@ -405,7 +406,7 @@ export class FairClock {
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
     if (this.open || servedShare < LEAST_SERVED) return false
-    const isOld = this.now - this.engagedAt > this.delivery.trustSeconds
+    const isOld = this.now - this.engagedAt > TRUST_SECONDS
     return isOld && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
