@@ -88,6 +88,27 @@ describe.each(Object.entries(TREES))('two tenants that ask for nearly all of the
   })
 })
 
+describe.each(['paced', 'strict'] as const)('two tenants of which one is ahead of the other (%s)', (reserve) => {
+  // The smaller call is within the part of the limit, but not within what is left of that beside the carried amount.
+  it.each([
+    [990, 400, WINDOW_MS / 10],
+    [990, 400, WINDOW_MS / 33],
+    [990, 300, WINDOW_MS / 10],
+    [811, 450, WINDOW_MS / 10],
+  ])('use every window: for calls of %d and of %d, every %d ms', (large, small, everyMs) => {
+    const used = use(
+      [
+        { name: 'a', cost: large, everyMs },
+        { name: 'b', cost: small, everyMs },
+      ],
+      { reserve },
+    )
+    expect(Math.min(...inAll(used))).toBeGreaterThanOrEqual(small)
+    expect(total(used['a'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+    expect(total(used['b'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+  })
+})
+
 describe('in a group that has half of the limit', () => {
   const tree = hierarchy({
     name: 'all',
