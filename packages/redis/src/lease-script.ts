@@ -276,7 +276,7 @@ if seq > me.seq then
   for i = 1, count do if isPresent(members[i]) then idle = idle + kept(members[i]) end end
   local now = levelOf(most, left + idle + lentAt(before, elapsed), elapsed)
   lent = lentAt(now, elapsed)
-  if weights > 0 then level, due = now, (limit + fuzz) / weights else level, due = HUGE, HUGE end
+  if weights > 0 then level, due = now, max(now, limit / weights) + fuzz / weights else level, due = HUGE, HUGE end
   local grant = 0
   me.room, me.waitMs = 0, 0
   local rest = restOfGrace()
@@ -296,7 +296,7 @@ if seq > me.seq then
       return left - max(0, others - (idle - keptHere))
     end
     local free = freeAt(now, elapsed)
-    local exceeds, lendable, lentPart, keeps = need > askerWeight * due, lendersClaim(now, elapsed), 0, 1
+    local exceeds, lendable, lentPart, keeps = need > askerWeight * due - tenant[7], lendersClaim(now, elapsed), 0, 1
     if lendable > 0 then lentPart = lent / lendable end
     if lends then keeps = 1 - lentPart end
     if need > 0 then

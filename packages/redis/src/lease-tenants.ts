@@ -89,7 +89,7 @@ local function report(name, weight, used, rate, ask)
   end
   if rates > 0 then tenant[4] = 1 else tenant[4] = 0 end
   if ask > 0 then tenant[5], tenant[6] = ask, slot end
-  if ask > 0 and ask > weight * due then tenant[8] = 3 end
+  if ask > 0 and ask > weight * due - tenant[7] then tenant[8] = 3 end
   local share = tenant[2] / weight
   if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
   for j = FIRST_PLACE, #tenant, 4 do

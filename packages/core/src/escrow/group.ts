@@ -23,11 +23,16 @@ export class Line {
   /** The total weight of the nodes with precedence, at the last call of {@link owed}. */
   weight = 0
 
-  /** A node stands in line for `cost` (Infinity: it does not), with its present tag; returns the least cost of all. */
-  put({ slot, weight, passed }: Node, cost: number): number {
+  /** A node stands in line for `cost` (Infinity: it does not), with its present tag. */
+  put({ slot, weight, passed }: Node, cost: number): void {
     if (cost < Number.POSITIVE_INFINITY) this.#byTag.set(slot, (passed + cost) / weight, cost, weight)
     else if (this.#byTag.has(slot)) this.#byTag.remove(slot)
-    return this.#byTag.least
+  }
+
+  /** The cost of the node with the lowest tag, the least of these if there are several; Infinity if nobody waits. */
+  firstCost(): number {
+    this.#byTag.sumBelow(this.leastTag(Number.MAX_VALUE, -1) * TIE)
+    return this.#byTag.x
   }
 
   clear(): void {
@@ -235,12 +240,12 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /** The lowest finish tag of another child with a tenant that waits for `most` or less; Infinity if there is none. */
   leastTag(child: Node, most: number): number {
-    return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#line!.leastTag(most, child.slot)
+    return this.#line?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
 
   /** The same of another child with a tenant that was last refused for more than its part, if `most` covers its cost. */
   leastLargeTag(child: Node, most: number): number {
-    return this.exceeds > most ? Number.POSITIVE_INFINITY : this.#large!.leastTag(most, child.slot)
+    return this.#large?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
 
   /** Upper bound of the amount that becomes free without the claims of all those tenants. */
@@ -287,18 +292,18 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /**
    * A child stands in line with another cost than before, or with another tag; returns whether that changes this group's
-   * cost.
+   * cost. That is the cost of its first child: with another one's, the first children of two groups could each have to
+   * wait for the other group.
    */
   rank(child: Node): boolean {
     const { waitsFor, exceeds } = this
-    if (child.waitsFor < Number.POSITIVE_INFINITY || waitsFor < Number.POSITIVE_INFINITY) {
-      this.#line ??= new Line()
-      this.waitsFor = this.#line.put(child, child.waitsFor)
-    }
-    if (child.exceeds < Number.POSITIVE_INFINITY || exceeds < Number.POSITIVE_INFINITY) {
-      this.#large ??= new Line()
-      this.exceeds = this.#large.put(child, child.exceeds)
-    }
+    if (child.waitsFor < Number.POSITIVE_INFINITY) this.#line ??= new Line()
+    if (child.exceeds < Number.POSITIVE_INFINITY) this.#large ??= new Line()
+    this.#line?.put(child, child.waitsFor)
+    this.#large?.put(child, child.exceeds)
+    if (this.parent === undefined) return false
+    this.waitsFor = this.#line?.firstCost() ?? Number.POSITIVE_INFINITY
+    this.exceeds = this.#large?.firstCost() ?? Number.POSITIVE_INFINITY
     return this.waitsFor !== waitsFor || this.exceeds !== exceeds
   }
 

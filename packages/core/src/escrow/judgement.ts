@@ -28,7 +28,10 @@ export class Judgement implements Debtor {
   remaining = 0
   /** Retry delay: 0 if allowed, Infinity if never. */
   retryMs = 0
-  /** An active tenant is refused a cost above its guarantee, and above the part of the limit that its weight is worth. */
+  /**
+   * An active tenant is refused a cost above its guarantee, and above the part of the limit that its weight is worth,
+   * less what it carries: so a tenant that carries something either releases its claim or lends it.
+   */
   exceeds = false
   /** If it is refused: the amount that is missing. */
   lack = 0
@@ -103,7 +106,7 @@ export class Judgement implements Debtor {
     this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
     // A tenant that waits for a cost within its guarantee releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
-    const isLarge = cost > tenant.due * budget.most + budget.tolerance
+    const isLarge = cost > tenant.due * budget.most - tenant.carried + budget.tolerance
     this.exceeds = this.verdict !== 'never' && tenant.active && keepsClaim && isLarge
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
     this.lack = cost + owed - free

@@ -8,10 +8,10 @@ const WINDOW_MS = 1_000
 const LIMIT = 1_000
 const WINDOWS = 20
 
-/** A tenant that asks for `cost` at an interval, or, without one, when it is told. */
+/** A tenant that asks for `cost`, or for one after the other, at an interval, or, without one, when it is told. */
 interface Asker {
   name: string
-  cost: number
+  cost: number | readonly number[]
   everyMs?: number
   weight?: number
 }
@@ -26,14 +26,19 @@ function use(askers: readonly Asker[], options: Partial<EscrowOptions> = {}): Re
   })
   const used = Object.fromEntries(askers.map(({ name }) => [name, Array.from({ length: WINDOWS }, () => 0)]))
   const nextMs = askers.map(() => 0)
+  const calls = askers.map(() => 0)
   for (;;) {
     const at = nextMs.indexOf(Math.min(...nextMs))
     clock.advance(Math.max(0, nextMs[at]! - clock()))
     const window = Math.floor(clock() / WINDOW_MS)
     if (window >= WINDOWS) return used
-    const { name, cost, everyMs } = askers[at]!
+    const { name, cost: costs, everyMs } = askers[at]!
+    const cost = typeof costs === 'number' ? costs : costs[calls[at]! % costs.length]!
     const { allowed, retryAfterMs } = escrow.check(name, cost)
-    if (allowed) used[name]![window]! += cost
+    if (allowed) {
+      used[name]![window]! += cost
+      calls[at]!++
+    }
     nextMs[at] = clock() + (everyMs ?? Math.max(1, allowed ? 0 : retryAfterMs))
   }
 }
@@ -88,6 +93,27 @@ describe.each(Object.entries(TREES))('two tenants that ask for nearly all of the
   })
 })
 
+describe.each(['paced', 'strict'] as const)('two tenants of which one is ahead of the other (%s)', (reserve) => {
+  // The smaller call is within the part of the limit, but not within what is left of that beside the carried amount.
+  it.each([
+    [990, 400, WINDOW_MS / 10],
+    [990, 400, WINDOW_MS / 33],
+    [990, 300, WINDOW_MS / 10],
+    [811, 450, WINDOW_MS / 10],
+  ])('use every window: for calls of %d and of %d, every %d ms', (large, small, everyMs) => {
+    const used = use(
+      [
+        { name: 'a', cost: large, everyMs },
+        { name: 'b', cost: small, everyMs },
+      ],
+      { reserve },
+    )
+    expect(Math.min(...inAll(used))).toBeGreaterThanOrEqual(small)
+    expect(total(used['a'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+    expect(total(used['b'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+  })
+})
+
 describe('in a group that has half of the limit', () => {
   const tree = hierarchy({
     name: 'all',
@@ -118,6 +144,29 @@ describe('in a group that has half of the limit', () => {
     })
     expect(total(used['small'])).toBeGreaterThanOrEqual((0.9 * WINDOWS * LIMIT) / 6)
     expect(Math.min(total(used['a']), total(used['b']))).toBeGreaterThanOrEqual(490)
+  })
+})
+
+describe.each(['paced', 'strict'] as const)('two groups, in which the first one asks for more (%s)', (reserve) => {
+  const tree = hierarchy({
+    name: 'all',
+    children: [
+      { name: 'one', weight: 1, children: leaf('a', 'c') },
+      { name: 'two', weight: 1, children: leaf('b', 'd') },
+    ],
+  })
+
+  it.each([
+    [[500, 900], [811], 5],
+    [[500, 900], [811], 30],
+    [[500, 900], [811], 90],
+    [[90, 990], [811], 30],
+    [[90, 990], [811], undefined],
+  ])('use every window: calls of %j beside calls of %j, every %s ms', (costs, others, everyMs) => {
+    const asker = (name: string, cost: number[]): Asker => ({ name, cost, ...(everyMs !== undefined && { everyMs }) })
+    const used = use([asker('a', costs), asker('b', others), asker('c', costs), asker('d', others)], { tree, reserve })
+    expect(Math.min(...inAll(used))).toBeGreaterThanOrEqual(500)
+    for (const amounts of Object.values(used)) expect(total(amounts)).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 10)
   })
 })
 

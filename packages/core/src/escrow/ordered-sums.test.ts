@@ -27,12 +27,12 @@ describe.each(['sum', 'least'] as const)('a ranking by %s', (kind) => {
               expect(ranking.below).toBe(Math.max(...below.map((entry) => entry.key)))
               expect(ranking.above).toBe(Math.min(...all.map((entry) => entry.key).filter((other) => other >= at)))
             } else {
-              expect(ranking.least).toBe(Math.min(...all.map(({ x }) => x)))
               const open = all.filter(({ slot, x }) => x <= most && slot !== except)
               expect(ranking.firstKey(most, except)).toBe(Math.min(...open.map((entry) => entry.key)))
               ranking.sumBelow(at)
               const below = all.filter((entry) => entry.key < at)
               expect(ranking.y).toBe(below.reduce((sum, { y }) => sum + y, 0))
+              expect(ranking.x).toBe(Math.min(...below.map(({ x }) => x)))
               expect(ranking.z).toBe(below.reduce((sum, { key, x, y }) => sum + key * y - x, 0))
             }
           }

@@ -14,7 +14,7 @@ class Totals {
   #zs: Float64Array = new Float64Array(2)
   #leaves = 1
 
-  /** Sums of the last {@link sumBefore}; with `'least'`, `x` means nothing. */
+  /** Sums of the last {@link sumBefore}; with `'least'`, `x` is the least. */
   x = 0
   y = 0
   z = 0
@@ -23,11 +23,6 @@ class Totals {
     this.#kind = kind
     this.#empty = kind === 'sum' ? 0 : Number.POSITIVE_INFINITY
     this.#xs.fill(this.#empty)
-  }
-
-  /** With `'least'`: the least first amount of all. */
-  get least(): number {
-    return this.#xs[1]!
   }
 
   clear(): void {
@@ -76,12 +71,13 @@ class Totals {
 
   /** Sums up all positions before this one. */
   sumBefore(position: number): void {
-    let x = 0
+    let x = this.#empty
     let y = 0
     let z = 0
     for (let node = this.#leaves + position; node > 1; node >>= 1) {
       if ((node & 1) === 0) continue
-      x += this.#xs[node - 1]!
+      const otherX = this.#xs[node - 1]!
+      x = this.#kind === 'sum' ? x + otherX : Math.min(x, otherX)
       y += this.#ys[node - 1]!
       z += this.#zs[node - 1]!
     }
@@ -122,8 +118,8 @@ const BLOCK = 64
 
 /**
  * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: provides the sums of the amounts of all
- * slots below a key. A ranking by `'least'` does not sum `x`, but `y` and key·y − x, and it finds the first slot whose
- * `x` is at most a bound.
+ * slots below a key. A ranking by `'least'` does not sum `x`, but `y` and key·y − x; it finds the least `x` instead, and
+ * the first slot whose `x` is at most a bound.
  *
  * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is recomputed from its
  * entries whenever one changes. O(log n), except for a split or union of two blocks: then all blocks behind them move,
@@ -145,7 +141,7 @@ export class Ranking {
   readonly #totals: Totals
   #blockOf: Int32Array = new Int32Array(64).fill(-1)
 
-  /** Sums below the key of the last {@link sumBelow}: of `x`, or else of key·y − x, as `z`; and of `y`. */
+  /** Sums below the key of the last {@link sumBelow}: of `x`, or else its least, and of key·y − x as `z`; and of `y`. */
   x = 0
   y = 0
   z = 0
@@ -165,11 +161,6 @@ export class Ranking {
     }
     this.#blocks = 0
     this.#totals.clear()
-  }
-
-  /** The least `x` of all; Infinity if there is none. */
-  get least(): number {
-    return this.#totals.least
   }
 
   has(slot: number): boolean {
@@ -241,7 +232,7 @@ export class Ranking {
 
   /** Sums up all slots whose key is below `key`, into `x` and `y`; `below` and `above` are the keys next to it. */
   sumBelow(key: number): void {
-    let x = 0
+    let x = this.#kind === 'sum' ? 0 : Number.POSITIVE_INFINITY
     let y = 0
     let z = 0
     const position = this.#countOfFirsts(key, false) - 1
@@ -257,7 +248,7 @@ export class Ranking {
       const end = block * BLOCK + this.#counts[block]!
       let at = block * BLOCK
       for (; at < end && this.#keys[at]! < key; at++) {
-        x += this.#xs[at]!
+        x = this.#kind === 'sum' ? x + this.#xs[at]! : Math.min(x, this.#xs[at]!)
         y += this.#ys[at]!
         z += this.#keys[at]! * this.#ys[at]! - this.#xs[at]!
       }

@@ -23,11 +23,9 @@ export class Node {
   elsewhere = 0
   /** The tenants in here that have released their claims; a tenant: 0 or 1. The node's own claim is released, too. */
   released = 0
-  /** The least recently refused cost of a tenant in here; Infinity if none waits. */
+  /** The refused cost of a waiting tenant: of the first one, for a group; Infinity if none waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
-  /**
-   * The least cost above its part of the limit for which a tenant in here was last refused; Infinity if there is none.
-   */
+  /** The same of the tenants that were last refused for more than their part of the limit. */
   exceeds: number = Number.POSITIVE_INFINITY
   /** The lowest finish tag of siblings with a tenant that waits for an available cost, as last computed. */
   rivalTag: number = Number.POSITIVE_INFINITY

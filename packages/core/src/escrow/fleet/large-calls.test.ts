@@ -67,6 +67,22 @@ describe.each([
     },
   )
 
+  // The smaller call is within the part of the limit, but not within what is left of that beside the carried amount.
+  it.each([
+    [990, 400, 25],
+    [990, 400, 100],
+    [990, 300, 100],
+    [811, 450, 100],
+  ])('that ask for %d and for %d, every %d ms, use every window', (large, small, everyMs) => {
+    const used = use([
+      { name: 'a', process: 0, cost: () => large, everyMs },
+      { name: 'b', process: second, cost: () => small, everyMs },
+    ])
+    expect(Math.min(...inAll(used))).toBeGreaterThanOrEqual(small)
+    expect(total(used['a'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+    expect(total(used['b'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+  })
+
   it.each([
     [25, 300, 1],
     [100, 300, 0.01],

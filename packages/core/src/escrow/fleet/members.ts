@@ -191,7 +191,7 @@ export class Tenants {
     if (ask > 0) {
       tenant.ask = ask
       tenant.slot = this.#standings.slot
-      if (ask > weight * due) tenant.lends = true
+      if (ask > weight * due - tenant.carried) tenant.lends = true
     }
     const share = tenant.used / weight
     tenant.place = share < level * elapsed ? 'behind' : share < level ? 'ahead' : 'over'
@@ -226,10 +226,10 @@ export class Tenants {
     return grant
   }
 
-  /** State of a reported tenant: its total weight and use, whether it lends its claim, and the member's part. */
-  placeOf(name: string, member: Weighed): { weight: number; used: number; lends: boolean; part: number } {
-    const { weight, used, lends, places } = this.#tenants.get(name)!
-    return { weight, used, lends, part: places.get(member)!.part }
+  /** A reported tenant, and the member's part of it. */
+  placeOf(name: string, member: Weighed): Pick<Tenant, 'weight' | 'used' | 'carried' | 'lends'> & { part: number } {
+    const { weight, used, carried, lends, places } = this.#tenants.get(name)!
+    return { weight, used, carried, lends, part: places.get(member)!.part }
   }
 
   /**
@@ -341,7 +341,7 @@ export interface Head {
   ahead: number
   /** The guarantee of weight 1 at the last call. */
   level: number
-  /** The part of the limit for weight 1, then. */
+  /** The part of the limit for weight 1, then, or the guarantee if that is more. */
   due: number
   /** The part of the claims of tenants that were refused more than their part of the limit that is lent. */
   lent: number

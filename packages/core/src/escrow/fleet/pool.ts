@@ -299,7 +299,7 @@ export class Pool {
     const fuzz = fuzzOf(limit)
     // Without tenants, none has had more than a guarantee.
     this.#head.level = weights > 0 ? level : Number.MAX_VALUE
-    this.#head.due = weights > 0 ? (limit + fuzz) / weights : Number.MAX_VALUE
+    this.#head.due = weights > 0 ? Math.max(level, limit / weights) + fuzz / weights : Number.MAX_VALUE
     let grant = 0
     member.room = 0
     member.waitMs = 0
@@ -307,7 +307,7 @@ export class Pool {
     if (need > 0 && graceMs > 0) member.waitMs = graceMs
     else if (tenants.length > 0) {
       const { tenant } = tenants[0]!
-      const { weight, used, lends } = this.#tenants.placeOf(tenant, member)
+      const { weight, used, carried, lends } = this.#tenants.placeOf(tenant, member)
       const asker = { weight, granted: used + member.idle }
       const full = Math.max(need, quantum)
       const keptHere = kept(member)
@@ -320,7 +320,7 @@ export class Pool {
         return left - Math.max(0, others - (idle - keptHere))
       }
       const free = freeAt(level, elapsed)
-      const exceeds = need > weight * this.#head.due
+      const exceeds = need > weight * this.#head.due - carried
       const lendable = claimsAt(lenders, level, elapsed)
       const lentPart = lendable > 0 ? this.#head.lent / lendable : 0
       const decide = (): number => {
