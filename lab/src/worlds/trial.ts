@@ -75,7 +75,7 @@ export const BOUNDS: readonly (readonly [keyof Summary, 'at most' | 'at least', 
   ['recovered', 'at least', 0.99], // goal 0.99
   ['good', 'at least', 0.92], // goal 0.92
   ['jain', 'at least', 0.972], // goal 0.97
-  ['failed', 'at most', 0.149], // goal 0.10
+  ['failed', 'at most', 0.148], // goal 0.10
 ]
 
 /** A line for each missed bound; a missing measure misses none. */

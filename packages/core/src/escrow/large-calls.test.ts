@@ -266,3 +266,17 @@ describe('a tenant with a large call, beside others that used the limit and then
     },
   )
 })
+
+describe('a call that is never served', () => {
+  it('leaves a polite tenant a third of its demand, however often it comes', () => {
+    const used = use([
+      { name: 'heavy', cost: 173, everyMs: 20, weight: 4 },
+      { name: 'light', cost: 15, everyMs: 140, weight: 4 },
+      { name: 'lightest', cost: 5, everyMs: 140 },
+      { name: 'polite', cost: 4.55, everyMs: 1_000 / 15 },
+      { name: 'giant', cost: 914, everyMs: 100 },
+    ])
+    expect(total(used['giant'])).toBe(0)
+    expect(total(used['polite'])).toBeGreaterThan((WINDOWS * 15 * 4.55) / 3)
+  })
+})
