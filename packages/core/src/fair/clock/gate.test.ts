@@ -25,6 +25,15 @@ const noisy: Service = {
 }
 const seeds = byWidth([1], [1, 2, 3])
 
+/** Served of what is served without control, from one second to another. */
+function servedOfNone(service: Service, seed: number, from: number, to: number): number {
+  const flows = service.ratesAt(0).map((_, flow) => flow)
+  const [served, without] = [{}, false].map((fair) =>
+    runService({ ...service, fair }, seed).tally.total('served', flows, from, to),
+  ) as [number, number]
+  return served / without
+}
+
 describe('a gate with the fair clock serves the quiet and leaves nothing unused', () => {
   it.each<[string, Partial<Service>]>([
     ['when the handler says that there is not enough', {}],
@@ -167,7 +176,6 @@ describe('a capacity that changes', () => {
 
   it('that returns: is used again, although of a thousand requests a second some fail by chance', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 330 : 17))
-    const flows = asks.map((_, flow) => flow)
     const service: Service = {
       ratesAt: () => asks,
       mostAsked: 1000,
@@ -176,15 +184,11 @@ describe('a capacity that changes', () => {
       seconds: 90,
       fair: {},
     }
-    const [served, without] = [{}, false].map((fair) =>
-      runService({ ...service, fair }, 1).tally.total('served', flows, 70, 90),
-    ) as [number, number]
-    expect(served / without).toBeGreaterThan(0.9)
+    expect(servedOfNone(service, 1, 70, 90)).toBeGreaterThan(0.9)
   })
 
   it('that is short for three seconds of each ten: serves more than half of what is served without control', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
-    const flows = asks.map((_, flow) => flow)
     const service: Service = {
       ratesAt: () => asks,
       mostAsked: 60,
@@ -194,16 +198,12 @@ describe('a capacity that changes', () => {
       fair: {},
     }
     for (const seed of seeds) {
-      const [served, without] = [{}, false].map((fair) =>
-        runService({ ...service, fair }, seed).tally.total('served', flows, 0, 300),
-      ) as [number, number]
-      expect(served / without).toBeGreaterThan(0.55)
+      expect(servedOfNone(service, seed, 0, 300)).toBeGreaterThan(0.55)
     }
   })
 
   it('that was nearly none for two minutes: a store of two is used again, if not to the full', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
-    const flows = asks.map((_, flow) => flow)
     const service: Service = {
       ratesAt: () => asks,
       mostAsked: 60,
@@ -213,10 +213,7 @@ describe('a capacity that changes', () => {
       fair: {},
     }
     for (const seed of byWidth([1], [1, 2, 3])) {
-      const [served, without] = [{}, false].map((fair) =>
-        runService({ ...service, fair }, seed).tally.total('served', flows, 900, 960),
-      ) as [number, number]
-      expect(served / without).toBeGreaterThan(0.75)
+      expect(servedOfNone(service, seed, 900, 960)).toBeGreaterThan(0.75)
     }
   })
 
