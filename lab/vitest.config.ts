@@ -9,6 +9,7 @@ const config: UserProjectConfigExport = defineProject({
     include: ['src/**/*.test.ts'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: isDeep ? 7_200_000 : 180_000,
+    setupFiles: ['@fairlead-testing/oracles/property-seed'],
     isolate: false,
   },
 })

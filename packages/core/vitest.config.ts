@@ -15,6 +15,7 @@ const config: UserProjectConfigExport = defineProject({
   test: {
     name: 'core',
     include: ['src/**/*.test.ts'],
+    setupFiles: ['@fairlead-testing/oracles/property-seed'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: isDeep ? 7_200_000 : 180_000,
     // A process for each file takes a third of the time of them all.

@@ -10,6 +10,7 @@ const config: UserProjectConfigExport = defineProject({
     maxWorkers: 3,
     sequence: { groupOrder: 1 },
     include: ['src/**/*.test.ts'],
+    setupFiles: ['@fairlead-testing/oracles/property-seed'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     globalSetup: './src/fixtures/install-etcd.ts',
     testTimeout: isDeep ? 7_200_000 : 120_000,

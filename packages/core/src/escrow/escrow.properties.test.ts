@@ -5,7 +5,7 @@ import { steady } from '../clock.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { must } from './fixtures/must.js'
+import { must, SUMMED } from './fixtures/must.js'
 import { PlainEscrow } from './fixtures/plain-escrow.js'
 import { type PlainAnswer, type PlainNode, SHARED } from './fixtures/plain-node.js'
 import { type Trace, traces } from './fixtures/trace.js'
@@ -138,7 +138,7 @@ class Pair {
   #account(windowEndMs: number, cost: number): void {
     const given = (this.given.get(windowEndMs) ?? 0) + cost
     this.given.set(windowEndMs, given)
-    must(given <= this.plain.limit + this.plain.tolerance, () => `gave out ${given}`)
+    must(given <= this.plain.limit + this.plain.tolerance * SUMMED, () => `gave out ${given}`)
   }
 
   /** Weights no longer change: a change would be an event that changes claims. */
@@ -150,7 +150,7 @@ class Pair {
   invariants(): void {
     this.plain.advance(this.nowMs)
     const { used, limit, remaining, reserved } = this.escrow.snapshot()
-    const slack = this.plain.tolerance
+    const slack = this.plain.tolerance * SUMMED
     const claims = this.plain.claims()
     must(used <= limit + slack, () => `used ${used}`)
     must(reserved <= Math.max(0, remaining) + slack, () => `kept ${reserved} of ${remaining}`)

@@ -5,7 +5,7 @@ import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { must } from './fixtures/must.js'
+import { must, SUMMED } from './fixtures/must.js'
 import { type Trace, traces } from './fixtures/trace.js'
 import type { EscrowOptions } from './options.js'
 
@@ -115,7 +115,7 @@ function run(trace: Trace): void {
   const known = new Map(weights.map((weight, i) => [`t${i}`, weight]))
   const weightOf = (tenant: string): number => known.get(tenant)!
   const { escrow, clock } = escrowOf({ limit, windowMs, reserve, maxTenants, weightOf })
-  const slack = Math.min(1e-3, 1e-9 * limit)
+  const slack = Math.min(1e-3, 1e-9 * limit) * SUMMED
   const spent: Spent[] = []
   let nowMs = 60_000
   for (const step of steps) {
