@@ -1,11 +1,15 @@
 // Numbers and texts in few characters, none of which JSON or a line has to escape.
 
-const CHARACTERS: string = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i))
-  .filter((each) => each !== '"' && each !== '\\')
-  .join('')
-const BASE = CHARACTERS.length / 2
+const BASE = 46
+/** As the last digit of a number, then as another one. */
+const CHARACTERS: string = /* @__PURE__ */ characters()
 /** Whole numbers below this are shorter without an exponent. */
 const MOST_PLAIN = 10_000
+
+function characters(): string {
+  const printable = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i))
+  return printable.filter((each) => each !== '"' && each !== '\\').join('')
+}
 
 /** Writes numbers in base 46: the lowest digit first, and the last one in characters of its own, so nothing separates. */
 export class DigitWriter {
