@@ -145,7 +145,7 @@ describe('a client that hangs up before each answer', () => {
       ],
     ) as [number, number][],
   )('takes no more from others than if it waited: %i names, %i/s', (names, perSecond) => {
-    const [waiting, leaving] = beside(names, perSecond, {}, 150)
+    const [waiting, leaving] = beside(names, perSecond, {}, 100)
     expect(leaving).toBeGreaterThan(0.9 * waiting!)
   })
 })
