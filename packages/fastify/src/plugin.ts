@@ -75,8 +75,13 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   )
   const { gate } = admission
 
-  function proceed(visit: HttpVisit<Target>, decision: GateAnswer, done: () => void): void {
-    const [request, reply] = visit.target
+  function proceed(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: HttpVisit<Target>,
+    decision: GateAnswer,
+    done: () => void,
+  ): void {
     if (decision === undefined) {
       // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) request.fair = visit.outer
@@ -99,9 +104,18 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
     const visit = admission.visit([request, reply], request.fair ?? fairOf(request.raw))
     admission.watch(visit, request.raw, reply.raw)
     const decision = admission.ask(visit)
-    if (decision instanceof Promise)
-      decision.then((late) => proceed(visit, late, done)).catch((error: unknown) => reply.send(error))
-    else proceed(visit, decision, done)
+    if (decision instanceof Promise) proceedLater(request, reply, visit, decision, done)
+    else proceed(request, reply, visit, decision, done)
+  }
+
+  function proceedLater(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    visit: HttpVisit<Target>,
+    decision: Promise<GateAnswer>,
+    done: () => void,
+  ): void {
+    decision.then((late) => proceed(request, reply, visit, late, done)).catch((error: unknown) => reply.send(error))
   }
 
   if (!app.hasRequestDecorator('fair')) app.decorateRequest('fair', undefined)

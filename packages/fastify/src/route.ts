@@ -1,5 +1,12 @@
 import type { Http2ServerRequest } from 'node:http2'
-import { fairOf, isLater, type RouteSettings, requireRouteSettings, runFor } from '@fairlead/core/http'
+import {
+  type FairRequest,
+  fairOf,
+  isLater,
+  type RouteSettings,
+  requireRouteSettings,
+  runFor,
+} from '@fairlead/core/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify'
 
 /** A route's `config.fair`: settings of its own, or false for a route that no gate sees. */
@@ -62,15 +69,12 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     const fair = request.fair ?? fairOf(request.raw)
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
-    const failed = (error: unknown): void => {
-      fair.failed(error)
-      done()
-    }
     let result: unknown
     try {
-      result = runFor(fair, () => handler.call(this, request, reply))
+      result = runFor(fair, called, handler, this, request, reply)
     } catch (error) {
-      failed(error)
+      fair.failed(error)
+      done()
       throw error
     }
     // A reply is a thenable, too, for its own end.
@@ -80,12 +84,28 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     }
     // Awaited once: a query may start again at each `then`.
     const promise = Promise.resolve(result)
-    promise.then(done, failed)
+    settle(promise, fair, done)
     settleWhenSent(request, reply, done)
     return promise
   }
   keeping.add(kept)
   return kept
+}
+
+function called(
+  handler: RouteHandlerMethod,
+  app: FastifyInstance,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): unknown {
+  return handler.call(app, request, reply)
+}
+
+function settle(promise: Promise<unknown>, fair: FairRequest, done: () => void): void {
+  promise.then(done, (error: unknown) => {
+    fair.failed(error)
+    done()
+  })
 }
 
 /**

@@ -80,11 +80,11 @@ export class Visit implements Passage, Permit {
   }
 
   get credit(): number | undefined {
-    return this.lender?.credit
+    return this.lender?.lent
   }
 
   set credit(credit: number | undefined) {
-    this.lender = { credit }
+    this.lender = { lent: credit }
   }
 
   /** Keeps the grant of the next stage. */

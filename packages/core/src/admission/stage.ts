@@ -38,7 +38,7 @@ export interface Passage {
 
 /** Computes the credit that a flow had. */
 export interface Lender {
-  readonly credit: number | undefined
+  readonly lent: number | undefined
 }
 
 /**

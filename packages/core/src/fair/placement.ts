@@ -21,6 +21,8 @@ export class FlowKey implements Words {
   window = 0
   look = 0
   isDry = false
+  /** @internal The generation in which it was found among the known flows; 0: none. */
+  generation = 0
   /** @internal Number of rotations at its hashing; -1 before that. */
   epoch = -1
   /** @internal Words of the hash; `c` and `d` are used if each structure has its own hash. */

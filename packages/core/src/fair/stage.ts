@@ -1,44 +1,41 @@
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
-import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import type { Hold, Lender, Passage, Stage, Verdict } from '../admission/stage.js'
 import { ownCopy } from '../path.js'
 import type { FairRuleName } from './options.js'
 import { FlowKey } from './placement.js'
 import type { FairTracker } from './tracker.js'
 
-/** An admitted request of a flow: reports its outcome without hashing the flow again. */
-class FairHold implements Hold {
+/** A request of a flow: reports its outcome without hashing the flow again. */
+class FairHold extends FlowKey implements Hold, Lender {
   readonly #tracker: FairTracker<FairRuleName>
-  readonly #key: FlowKey
 
-  constructor(tracker: FairTracker<FairRuleName>, key: FlowKey) {
+  constructor(tracker: FairTracker<FairRuleName>, flow: string) {
+    super(flow)
     this.#tracker = tracker
-    this.#key = key
   }
 
   /** The flow's credit when the request arrived. */
-  get credit(): number | undefined {
+  get lent(): number | undefined {
     this.#tracker.catchUp()
-    const { credit } = this.#key
-    return Number.isNaN(credit) ? undefined : credit
+    return Number.isNaN(this.credit) ? undefined : this.credit
   }
 
   finish(outcome: Outcome, cost: number, nowMs: number): void {
-    const key = this.#key
-    if (outcome === 'success' && this.#tracker.putOff(key, nowMs, cost)) return
+    if (outcome === 'success' && this.#tracker.putOff(this, nowMs, cost)) return
     this.#tracker.catchUp()
     // A request with an unknown outcome may have used the resource: it costs at least its charge.
-    this.#tracker.report(key, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, key.charged) : cost)
+    this.#tracker.report(this, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, this.charged) : cost)
   }
 
   charge(costSoFar: number, nowMs: number): void {
-    this.#tracker.charge(this.#key, costSoFar, nowMs)
+    this.#tracker.charge(this, costSoFar, nowMs)
   }
 
   undo(refusal: Refusal, nowMs: number): void {
     this.#tracker.catchUp()
-    if (refusal.shortage) this.#tracker.report(this.#key, 'failure', nowMs, this.#key.charged)
-    else this.#tracker.withdraw(this.#key, nowMs)
+    if (refusal.shortage) this.#tracker.report(this, 'failure', nowMs, this.charged)
+    else this.#tracker.withdraw(this, nowMs)
   }
 }
 
@@ -79,13 +76,12 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       if (passage.exempt) return undefined
       const judge = passage.resource === undefined ? tracker : trackerOf(passage.resource)
       const { nowMs, cost } = passage
-      const key = new FlowKey(passage.flow)
-      const hold = new FairHold(judge, key)
-      const admitted = judge.putOff(key, nowMs, cost) || judge.register(key, nowMs, cost)
+      const hold = new FairHold(judge, passage.flow)
+      const admitted = judge.putOff(hold, nowMs, cost) || judge.register(hold, nowMs, cost)
       if ('lender' in passage) passage.lender = hold
-      else passage.credit = hold.credit
+      else passage.credit = hold.lent
       if (admitted) return hold
-      const { retryAfterMs, detail } = judge.refusal(key, nowMs)
+      const { retryAfterMs, detail } = judge.refusal(hold, nowMs)
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
     get engaged() {

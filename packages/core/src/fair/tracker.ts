@@ -208,6 +208,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
       key.flow = flow
     }
     if (key.epoch !== this.#rotations) {
+      key.generation = 0
       this.#rule.placement.digest(key)
       key.epoch = this.#rotations
     }

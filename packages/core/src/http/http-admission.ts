@@ -100,13 +100,13 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
    */
   ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const answer = this.#ask(visit)
-    const { outer } = visit
-    if (outer === undefined || answer === undefined) return answer
-    const told = (decision: GateAnswer): GateAnswer => {
-      if (decision !== undefined && (!decision.admitted || this.gate.hasFair)) outer.judgedInside()
-      return decision
-    }
-    return answer instanceof Promise ? answer.then(told) : told(answer)
+    return visit.outer === undefined || answer === undefined ? answer : this.#tellOuter(visit.outer, answer)
+  }
+
+  #tellOuter(outer: FairRequest, answer: GateAnswer | Promise<GateAnswer>): GateAnswer | Promise<GateAnswer> {
+    if (answer instanceof Promise) return answer.then((decision) => this.#tellOuter(outer, decision))
+    if (answer !== undefined && (!answer.admitted || this.gate.hasFair)) outer.judgedInside()
+    return answer
   }
 
   #ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
@@ -120,9 +120,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     try {
       const route = this.#framework.settings?.(...target)
       const skip = route?.skip || this.#options.skip?.(...target)
-      return isLater(skip)
-        ? this.#later(visit, skip, (known) => this.#judge(visit, route, known))
-        : this.#judge(visit, route, skip)
+      return isLater(skip) ? this.#judgeLater(visit, route, skip) : this.#judge(visit, route, skip)
     } catch (error) {
       return this.#withoutOptions(visit, error)
     }
@@ -174,6 +172,16 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return outcomeOf(status, error)
   }
 
+  // Closures have methods of their own: what they capture is allocated at each call of the method that makes them.
+
+  #judgeLater(
+    visit: HttpVisit<Target>,
+    route: Route<Target>,
+    skip: PromiseLike<boolean | undefined>,
+  ): Promise<GateAnswer> {
+    return this.#later(visit, skip, (known) => this.#judge(visit, route, known))
+  }
+
   #judge(visit: HttpVisit<Target>, route: Route<Target>, skip: boolean | undefined): GateAnswer | Promise<GateAnswer> {
     const { target } = visit
     const { flow, cost } = this.#options
@@ -185,7 +193,17 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     } catch (error) {
       price = Promise.reject(error)
     }
-    if (!isLater(name) && !isLater(price)) return this.#admit(visit, route, name, price)
+    return isLater(name) || isLater(price)
+      ? this.#admitLater(visit, route, name, price)
+      : this.#admit(visit, route, name, price)
+  }
+
+  #admitLater(
+    visit: HttpVisit<Target>,
+    route: Route<Target>,
+    name: NowOrLater<GivenFlow>,
+    price: NowOrLater<number | undefined>,
+  ): Promise<GateAnswer> {
     const known = Promise.all([name, price]).then(
       ([flow, cost]) =>
         () =>

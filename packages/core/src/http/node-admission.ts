@@ -45,7 +45,10 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
   /** As in the base class, but a pipelined request is judged when its turn to be answered has come. */
   override ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const { turn } = visit
-    if (turn === undefined) return super.ask(visit)
+    return turn === undefined ? super.ask(visit) : this.#askAfter(turn, visit)
+  }
+
+  #askAfter(turn: Promise<void>, visit: HttpVisit<Target>): Promise<GateAnswer> {
     visit.turn = undefined
     return turn.then(() => super.ask(visit))
   }

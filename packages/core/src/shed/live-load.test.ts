@@ -12,13 +12,13 @@ function heap(base: number) {
     come(...more: number[]): void {
       for (const size of more) {
         sizes.push(size)
-        live.admit()
+        live.pass()
       }
     },
     go(count = 1): void {
       for (let i = 0; i < count; i++) {
         sizes.shift()
-        live.finish()
+        live.pass()
       }
     },
     collect(garbage = 0): void {
@@ -120,7 +120,7 @@ describe('LiveLoad', () => {
       live.sample(0.1 + 0.02 * inFlight, inFlight)
     }
     // Thirty requests are admitted, and hold nothing yet.
-    for (let i = 0; i < 30; i++) live.admit()
+    for (let i = 0; i < 30; i++) live.pass()
     live.sample(0.1 + 0.02 * 10, 40)
     expect(live.load(40, 1, Number.POSITIVE_INFINITY)).toBeGreaterThan(0.45)
   })
@@ -153,8 +153,8 @@ describe('LiveLoad', () => {
         let inFlight = 0
         for (const { kind, count } of steps) {
           if (kind === 'collect') live.sample(count, inFlight)
-          for (let i = 0; kind === 'come' && i < count; i++, inFlight++) live.admit()
-          for (let i = 0; kind === 'go' && i < count && inFlight > 0; i++, inFlight--) live.finish()
+          for (let i = 0; kind === 'come' && i < count; i++, inFlight++) live.pass()
+          for (let i = 0; kind === 'go' && i < count && inFlight > 0; i++, inFlight--) live.pass()
           expect(live.load(inFlight, 0.1, Number.POSITIVE_INFINITY)).toBeGreaterThanOrEqual(0)
           expect(live.load(inFlight, 0.1, Number.POSITIVE_INFINITY)).toBeLessThan(1e6)
         }

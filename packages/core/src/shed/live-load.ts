@@ -49,12 +49,9 @@ export class LiveLoad {
   #il = 0
   #ll = 0
 
-  admit(): void {
-    this.#requests++
-  }
-
-  finish(): void {
-    this.#requests++
+  /** `requests` came or ended. */
+  pass(requests = 1): void {
+    this.#requests += requests
   }
 
   /** Takes back an admission that never ran. */

@@ -63,8 +63,6 @@ export class LoadShedder implements Stage {
   readonly #random: Random
   readonly #trickleMs: number
   readonly #probes: readonly Probe[]
-  /** The probes that count admissions since their reading. */
-  readonly #reserving: readonly Probe[]
   readonly #hold: Hold
   readonly #totals = { admitted: 0, refused: 0, finished: 0 }
   #exempted = 0
@@ -86,8 +84,7 @@ export class LoadShedder implements Stage {
     this.#clock = steady(clock)
     this.#random = random
     this.#trickleMs = trickleMs
-    this.#probes = signals.map((signal) => new Probe(signal, sampleEveryMs))
-    this.#reserving = this.#probes.filter((probe) => probe.reserves)
+    this.#probes = signals.map((signal) => new Probe(signal, sampleEveryMs, this.#totals))
     this.#hold = {
       finish: (_outcome: Outcome) => this.#finish(),
       undo: (_refusal: Refusal) => this.#undo(),
@@ -176,7 +173,6 @@ export class LoadShedder implements Stage {
     }
     this.#totals.admitted++
     this.#inFlight++
-    for (const probe of this.#reserving) probe.admit()
     return true
   }
 
@@ -199,14 +195,13 @@ export class LoadShedder implements Stage {
     if (this.#inFlight === 0) return
     this.#inFlight--
     this.#totals.finished++
-    for (const probe of this.#reserving) probe.finish()
   }
 
   /** Nothing ran: the reserve for the request is returned, and the undo teaches nothing about finishes. */
   #undo(): void {
     if (this.#inFlight === 0) return
     this.#inFlight--
-    for (const probe of this.#reserving) probe.undo()
+    for (const probe of this.#probes) probe.undo()
   }
 }
 

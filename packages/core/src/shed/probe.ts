@@ -4,7 +4,7 @@ import { type Curve, startOf } from './curve.js'
 import { LiveLoad } from './live-load.js'
 import { riseOf } from './load-shedder.js'
 import { Reservation } from './reservation.js'
-import type { LoadSignal, SignalKind } from './signal.js'
+import type { LoadSignal, ShedTotals, SignalKind } from './signal.js'
 
 /** Sampling period while too little has been learned, in milliseconds. */
 const FAST_START_MS = 50
@@ -62,6 +62,10 @@ export class Probe {
   reserved = 0
 
   readonly #live: boolean
+  readonly #totals: ShedTotals
+  /** The totals up to which its estimates have counted: they need them at a reading or an estimate, not before. */
+  #admitted = 0
+  #finished = 0
   readonly #limit: number
   readonly #everyMs: number
   readonly #timed: Reservation | undefined
@@ -82,8 +86,9 @@ export class Probe {
   #stale = false
   #badReason: string | undefined
 
-  constructor(signal: LoadSignal, sampleEveryMs: number) {
+  constructor(signal: LoadSignal, sampleEveryMs: number, totals: ShedTotals) {
     this.signal = signal
+    this.#totals = totals
     this.#live = signal.kind === 'live'
     this.#limit = signal.limit ?? signal.curve.to
     this.#everyMs = sampleEveryMs
@@ -107,6 +112,7 @@ export class Probe {
       this.#calm--
       return 0
     }
+    this.#count()
     if (isDue && this.signal.due !== false) this.#sample(nowMs, inFlight)
     this.#estimate(inFlight)
     this.#calmBy = this.signal.curve
@@ -125,24 +131,11 @@ export class Probe {
     return this.#reliefNow() > 0
   }
 
-  admit(): void {
-    this.#timed?.admit()
-    this.#pushed?.admit()
-  }
-
-  finish(): void {
-    this.#timed?.finish()
-    this.#pushed?.finish()
-  }
-
+  /** An admission never ran. */
   undo(): void {
+    this.#count()
     this.#timed?.undo()
     this.#pushed?.undo()
-  }
-
-  /** Whether its load depends on admissions since the reading. */
-  get reserves(): boolean {
-    return !this.#live
   }
 
   /** Takes a reading that the signal pushes. It does not show that timed readings are good, too. */
@@ -151,6 +144,7 @@ export class Probe {
       this.#bad(reading)
       return
     }
+    this.#count()
     this.#pushed ??= new LiveLoad()
     this.#calm = 0
     const held = this.#pushed.held * inFlight
@@ -165,6 +159,7 @@ export class Probe {
       this.#bad(reading)
       return
     }
+    this.#count()
     this.#calm = 0
     this.#collected.sample(reading, inFlight)
     this.#timed?.collected(reading, inFlight, this.#collected.held)
@@ -178,6 +173,7 @@ export class Probe {
   }
 
   snapshot(nowMs: number, inFlight: number): SignalSnapshot {
+    this.#count()
     if (!this.#live) this.#estimate(inFlight)
     const { curve, kind = 'reserved', name } = this.signal
     const held = this.#restsOnPushed ? this.#pushed?.held : undefined
@@ -204,6 +200,16 @@ export class Probe {
       stale: this.#stale,
       problem: this.signal.problem ?? this.#badReason ?? null,
     }
+  }
+
+  /** Counts the admissions and ends since the last call. */
+  #count(): void {
+    const { admitted, finished } = this.#totals
+    this.#timed?.admit(admitted - this.#admitted)
+    this.#timed?.finish(finished - this.#finished)
+    this.#pushed?.pass(admitted - this.#admitted + finished - this.#finished)
+    this.#admitted = admitted
+    this.#finished = finished
   }
 
   #reliefNow(): number {

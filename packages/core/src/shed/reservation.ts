@@ -75,12 +75,12 @@ export class Reservation {
     return this.#admitted
   }
 
-  admit(): void {
-    this.#admitted++
+  admit(requests = 1): void {
+    this.#admitted += requests
   }
 
-  finish(): void {
-    this.#finished++
+  finish(requests = 1): void {
+    this.#finished += requests
   }
 
   /**

@@ -159,6 +159,34 @@ describe('a pushed reading', () => {
   })
 })
 
+describe.each(['push', 'collected'] as const)('a reading that arrives by %s', (how) => {
+  it('comes after all requests before it, even if nobody asked for the state meanwhile', () => {
+    // A snapshot counts the requests so far; a shedder must not need one.
+    const [once, watched] = [false, true].map((isWatched) => {
+      const clock = manualClock()
+      let host: SignalHost | undefined
+      const attach = (given: SignalHost): void => {
+        host = given
+      }
+      const signal: LoadSignal = { name: 'memory', curve: identity, attach, read: () => 0.5 }
+      const shedder = new LoadShedder({ signals: [signal], clock, random: () => 0.999 })
+      const ends: (() => void)[] = []
+      for (let i = 0; i < 60; i++) {
+        clock.advance(20)
+        for (let asked = 0; asked <= i % 4; asked++) {
+          const decision = shedder.tryAdmit()
+          if (decision.admitted) ends.push(decision.finish)
+        }
+        if (i % 3 === 0) ends.shift()?.()
+        if (isWatched) shedder.snapshot()
+        if (i % 5 === 0) host?.[how](0.2 + 0.002 * ends.length + 0.001 * (i % 7))
+      }
+      return shedder.snapshot().signals
+    })
+    expect(once).toEqual(watched)
+  })
+})
+
 describe('what was let in since a pushed reading', () => {
   it('is reserved too, at the size learned from pushed readings', () => {
     const clock = manualClock()

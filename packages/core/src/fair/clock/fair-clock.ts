@@ -1,5 +1,5 @@
 import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, TRUST_SECONDS, Traffic } from './capacity.js'
-import { DeliverySlope, LEAST_DEPTH, Looks, SoleUser } from './proof.js'
+import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW, SoleUser } from './proof.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
@@ -185,12 +185,10 @@ export class FairClock {
   /** Records the time of an admission: to be returned with its outcome. */
   note(admission: Admission, cost: number): void {
     admission.at = this.now
-    const { delay, servedShare, servedPerSecond } = this.#traffic
-    admission.window = this.looks.looking
-      ? -1
-      : this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
+    // An alarm discards the windows before it.
+    admission.window = this.#alarmed && !this.looks.looking ? this.#windowNow() : NO_WINDOW
     admission.look = this.looks.admit(cost)
-    admission.isDry = this.#soleUser.admit(this.now, cost, this.meanCost, servedPerSecond)
+    admission.isDry = this.#soleUser.admit(this.now, cost, this.meanCost, this.#traffic.servedPerSecond)
   }
 
   /** A request has cost `due` more than its charge, or less. */
@@ -229,7 +227,7 @@ export class FairClock {
   /** The outcome of an admitted request is unknown: it used the resource as often as others do. */
   ignored(cost: number, admission: Admission): void {
     const served = cost * (1 - this.failureShare)
-    this.slope.report(admission.window, cost, served)
+    if (admission.window !== NO_WINDOW) this.slope.report(admission.window, cost, served)
     this.looks.ignored(admission.look)
     this.#traffic.serves(served)
     this.#serves(served)
@@ -254,6 +252,11 @@ export class FairClock {
   /** Share of the latest outcomes that were failures, except flows' own ones. */
   get failureShare(): number {
     return this.#traffic.failureShare
+  }
+
+  #windowNow(): number {
+    const { delay, servedShare } = this.#traffic
+    return this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
   }
 
   get #admittedPerSecond(): number {
@@ -285,7 +288,7 @@ export class FairClock {
   #ends(failed: boolean, cost: number, served: number, admission: Admission, expected: number): void {
     this.#traffic.ends(failed, this.now - admission.at, cost)
     this.#traffic.serves(served)
-    this.slope.report(admission.window, cost, served)
+    if (admission.window !== NO_WINDOW) this.slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost, expected)
     if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return

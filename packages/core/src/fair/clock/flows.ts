@@ -87,6 +87,8 @@ const CROWDED = 1 / 8
  */
 export class KnownFlows {
   readonly #mask: number
+  /** The number of the generation, from 1 on. */
+  #generation = 1
   #rotations = 0
   #set = 0
   #now: Int32Array
@@ -101,10 +103,15 @@ export class KnownFlows {
   }
 
   has(key: FlowKey): boolean {
-    return this.#isIn(this.#now, key) || this.#isIn(this.#before, key)
+    if (!this.#isIn(this.#now, key)) return this.#isIn(this.#before, key)
+    key.generation = this.#generation
+    return true
   }
 
-  add({ a, b }: FlowKey): void {
+  add(key: FlowKey): void {
+    // No bit is cleared before the generation ends.
+    if (key.generation === this.#generation) return
+    const { a, b } = key
     for (let probe = 0; probe < PLACES; probe++) {
       const bit = this.#bit(a, b, probe)
       const word = this.#now[bit >>> 5]!
@@ -126,6 +133,7 @@ export class KnownFlows {
 
   /** The generation is over; the one before is forgotten, and if `forget`, both are. */
   #end(forget: boolean): void {
+    this.#generation++
     this.#rotations = this.#set = 0
     const spent = this.#before
     this.#before = this.#now
@@ -168,8 +176,8 @@ const MOST_AGE = -2 * Math.log(LEAST_RATE)
  * Counts lie in a sketch, of which the least shared cell is read. O(1), nothing allocated, 128 KiB at 4096 cells.
  */
 export class OwnFailures {
-  readonly #outcomes: Float32Array
-  readonly #failures: Float32Array
+  /** Of each cell the outcomes and the failures, side by side. */
+  readonly #counts: Float32Array
   readonly #mask: number
   readonly #seen = { outcomes: 0, failures: 0 }
   readonly #unknown = { outcomes: 0, failures: 0 }
@@ -183,8 +191,7 @@ export class OwnFailures {
   constructor(cells: number) {
     const size = 2 ** Math.ceil(Math.log2(cells))
     this.#mask = size - 1
-    this.#outcomes = new Float32Array(PLACES * size)
-    this.#failures = new Float32Array(PLACES * size)
+    this.#counts = new Float32Array(2 * PLACES * size)
   }
 
   /** A request of the flow ended, at `now` seconds. True if it failed for a reason of the flow. */
@@ -236,18 +243,21 @@ export class OwnFailures {
 
   /** Counts outcomes of a flow, and stores its counts up to now in `#flow`. */
   #add({ a, b }: FlowKey, outcomes: number, failures: number): void {
+    const counts = this.#counts
     let least = Number.POSITIVE_INFINITY
+    let failed = 0
     for (let level = 0; level < PLACES; level++) {
-      const cell = level * (this.#mask + 1) + (mix32(a + Math.imul(b, 2 * level + 1)) & this.#mask)
-      const sum = this.#outcomes[cell]! + outcomes
-      this.#outcomes[cell] = sum
-      if (failures > 0) this.#failures[cell]! += failures
+      const cell = 2 * (level * (this.#mask + 1) + (mix32(a + Math.imul(b, 2 * level + 1)) & this.#mask))
+      const sum = counts[cell]! + outcomes
+      counts[cell] = sum
+      if (failures > 0) counts[cell + 1]! += failures
       if (sum < least) {
         least = sum
-        this.#flow.failures = this.#failures[cell]!
+        failed = counts[cell + 1]!
       }
     }
     this.#flow.outcomes = least
+    this.#flow.failures = failed
   }
 
   #weight(now: number): number {
@@ -255,7 +265,7 @@ export class OwnFailures {
     let age = (now - this.#begin) / MEMORY_SECONDS
     if (age > MOST_AGE) {
       const scale = Math.exp(-age)
-      for (const list of [this.#outcomes, this.#failures]) for (let i = 0; i < list.length; i++) list[i]! *= scale
+      for (let i = 0; i < this.#counts.length; i++) this.#counts[i]! *= scale
       for (const counts of [this.#seen, this.#unknown]) {
         counts.outcomes *= scale
         counts.failures *= scale

@@ -266,6 +266,10 @@ const LEAST_SECONDS = 1e-6
 const LEAST_WINDOWS = 10
 /** Most windows that await outcomes. */
 const MOST_WAITING = 100
+/** Stands for the window of an admission that is in none. */
+export const NO_WINDOW = -1
+/** Weight of earlier windows, at each new one. */
+const KEPT: number = /* @__PURE__ */ Math.exp(-1 / OUTCOMES)
 /** A smaller slope, relative to the served share, counts as zero: served per additional admitted request. */
 const NOTHING = 0.35
 
@@ -363,11 +367,15 @@ export class DeliverySlope {
   }
 
   #count(window: number): void {
-    const kept = Math.exp(-1 / OUTCOMES)
+    const sums = this.#sums
     const heard = this.#heard[window % this.#heard.length]!
     const served = this.#served[window % this.#heard.length]!
-    const terms = [1, heard, served, heard * heard, heard * served, served * served]
-    for (const [i, term] of terms.entries()) this.#sums[i] = this.#sums[i]! * kept + term
+    sums[0] = sums[0]! * KEPT + 1
+    sums[1] = sums[1]! * KEPT + heard
+    sums[2] = sums[2]! * KEPT + served
+    sums[3] = sums[3]! * KEPT + heard * heard
+    sums[4] = sums[4]! * KEPT + heard * served
+    sums[5] = sums[5]! * KEPT + served * served
   }
 }
 

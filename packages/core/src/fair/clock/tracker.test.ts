@@ -277,6 +277,17 @@ describe('flows that are known', () => {
     known.rotate(1)
     expect(['a', 'b', 'crowd-1'].filter((name) => known.has(key(name)))).toEqual([])
   })
+
+  it('stay known by a request that arrived in one generation and was served in the next', () => {
+    const known = new KnownFlows(64)
+    known.add(key('slow'))
+    const request = key('slow')
+    expect(known.has(request)).toBe(true)
+    known.rotate(10)
+    known.add(request)
+    known.rotate(10)
+    expect(known.has(key('slow'))).toBe(true)
+  })
 })
 
 describe('options of the fair clock', () => {
