@@ -12,10 +12,10 @@ export class FleetClock {
   /** Answers a report when there is a lease for its sender; 400 for an invalid report. */
   async fetch(request: Request): Promise<Response> {
     const body: unknown = await request.json().catch(() => undefined)
-    const { name, member, report } = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
-    if (typeof name !== 'string' || typeof member !== 'string' || typeof report !== 'string')
-      return new Response('a report has name, member and report, which are texts', { status: 400 })
-    return Response.json(await this.#desk.report(name, member, report))
+    const [name, report] = Array.isArray(body) ? (body as unknown[]) : []
+    if (typeof name !== 'string' || typeof report !== 'string')
+      return new Response('a report is a list of the name of a clock and a text', { status: 400 })
+    return Response.json(await this.#desk.report(name, report))
   }
 }
 

@@ -14,6 +14,7 @@ export { withinDeadline } from './doorman/transport.js'
 export { Pool } from './escrow/fleet/pool.js'
 export { grown } from './escrow/ordered-sums.js'
 export { type ClockAnswer, ClockDesk } from './fair/shared/clock-desk.js'
+export { CLOCK_VERSION } from './fair/shared/wire.js'
 export { keyedHash, keyFrom, type Words } from './hash.js'
 export { hastenResponses } from './http/response-end.js'
 export {

@@ -10,11 +10,17 @@
  * - `all`: the time of the leases, and their common part
  * - `to:<member>`: the member's own part of a lease, until it is fetched
  *
- * A call names the member, its action, and its report, or the common part of the leases and pairs of a member and its
- * own part. All times are in microseconds.
+ * A call has the member, and its action in one letter:
+ *
+ * - `f`: fetches
+ * - `r` and a report
+ * - `p` and leases to publish, as lines: the common part, then for each other member its name, a space, and its own part
+ * - `l`: leaves
+ *
+ * All times are in microseconds.
  */
 export const CLOCK_SCRIPT: string = `
-local key, me, does, text = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local key, me, does, text = KEYS[1], ARGV[1], string.sub(ARGV[2], 1, 1), string.sub(ARGV[2], 2)
 local TERM, KEEP_MS, MOST_KEPT, MOST_FIELDS = 800000, 5000, 65536, 4000
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -22,7 +28,7 @@ local function us(number) return string.format('%.0f', number) end
 
 local holder, till = string.match(redis.call('HGET', key, 'arbiter') or '', '^(%S+) (%d+)$')
 till = tonumber(till or 0)
-if does == 'leave' then
+if does == 'l' then
   redis.call('HDEL', key, 'from:' .. me, 'to:' .. me)
   if holder == me then redis.call('HDEL', key, 'arbiter') end
   return {}
@@ -32,7 +38,7 @@ if holder ~= me and (not holder or till <= now or till > now + TERM) then
   holder = me
   redis.call('HDEL', key, 'all')
   -- Leases of an arbiter whose term is over come too late.
-  if does == 'publish' then does = 'fetch' end
+  if does == 'p' then does = 'f' end
 end
 -- Of members that are gone there is a field each, at most.
 if redis.call('HLEN', key) > MOST_FIELDS then redis.call('DEL', key) end
@@ -51,12 +57,12 @@ if holder == me then
       end
     end
   end
-  if does == 'publish' then
-    redis.call('HSET', key, 'all', us(now) .. ' ' .. text)
-    for i = 4, #ARGV, 2 do redis.call('HSET', key, 'to:' .. ARGV[i], ARGV[i + 1]) end
+  if does == 'p' then
+    redis.call('HSET', key, 'all', us(now) .. ' ' .. string.match(text, '^[^\\n]*'))
+    for to, own in string.gmatch(text, '\\n(%S+) ([^\\n]*)') do redis.call('HSET', key, 'to:' .. to, own) end
   end
 else
-  if text ~= '' and does == 'report' then
+  if does == 'r' then
     local kept = redis.call('HGET', key, 'from:' .. me) or ''
     if #kept > MOST_KEPT then kept = '' end
     redis.call('HSET', key, 'from:' .. me, kept .. us(now) .. ' ' .. text .. '\\n')

@@ -8,7 +8,7 @@ import { redisFleet } from './index.js'
 
 /** Longer than any wait of a working test, even on a busy machine. */
 const WATCHDOG = { timeout: 90_000, interval: 20 }
-const KEY = 'fleet-test:clock:{orders}'
+const KEY = 'fleet-test:clock5:{orders}'
 
 /** In `pnpm test:wide` only: each starts four processes. */
 const inWide = it.runIf(process.env['FAIRLEAD_WIDE'] !== undefined)

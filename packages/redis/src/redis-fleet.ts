@@ -1,5 +1,5 @@
 import { ClockArbiter, type ClockLink } from '@fairlead/core'
-import { requireOptions, requireText, systemAfter, systemClock } from '@fairlead/core/internal'
+import { CLOCK_VERSION, requireOptions, requireText, systemAfter, systemClock } from '@fairlead/core/internal'
 import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
 import { CLOCK_SCRIPT } from './clock-script.js'
 
@@ -39,7 +39,7 @@ export interface RedisFleet extends ClockLink {
  * name on the same Redis share a clock.
  *
  * Without a shortage, nothing is sent. During a shortage each process makes at most ten calls a second, of some hundred
- * bytes, on one key, `<prefix>:clock:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
+ * bytes, on one key, `<prefix>:clock5:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
  * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is unavailable,
  * each process uses its own clock within two seconds, and shares again when Redis is back. No request ever waits for
  * Redis.
@@ -58,7 +58,7 @@ export function redisFleet(client: RedisClient, options: RedisFleetOptions = {})
     after: systemAfter,
     join(name, hear) {
       if (isClosed) return () => {}
-      const seat = new RedisSeat(run, `${prefix}:clock:{${name}}`, hear)
+      const seat = new RedisSeat(run, `${prefix}:clock${CLOCK_VERSION}:{${name}}`, hear)
       seats.push(seat)
       return (report, member) => seat.report(report, member)
     },
@@ -116,7 +116,7 @@ class RedisSeat {
     this.#arbiter = undefined
     if (this.#member === '') return
     try {
-      await this.#run(EXCHANGE, [this.#key], [this.#member, 'leave', ''])
+      await this.#run(EXCHANGE, [this.#key], [this.#member, 'l'])
     } catch {
       // Redis is unavailable: the entry expires there by itself.
     }
@@ -170,10 +170,15 @@ class RedisSeat {
   }
 
   #said(report: string, leases: ReadonlyMap<string, string>): string[] {
-    if (leases.size === 0) return [this.#member, report === '' ? 'fetch' : 'report', report]
-    const parts = [...leases].map(([member, lease]) => [member, ...lease.split('\n')] as const)
-    const [, , all = ''] = parts[0] ?? []
-    return [this.#member, 'publish', all, ...parts.flatMap(([member, own = '']) => [member, own])]
+    if (leases.size === 0) return [this.#member, report === '' ? 'f' : `r${report}`]
+    let text = 'p'
+    for (const [member, lease] of leases) {
+      const [own, all] = lease.split('\n')
+      if (text === 'p') text += all
+      // The arbiter keeps its own lease.
+      if (member !== this.#member) text += `\n${member} ${own}`
+    }
+    return [this.#member, text]
   }
 
   /** False if the call was abandoned: later calls have been made. */
@@ -188,7 +193,7 @@ class RedisSeat {
 
   #hears(reply: unknown, report: string, published: ReadonlyMap<string, string>): void {
     if (!Array.isArray(reply)) return
-    // A client may have parsed the JSON lists already.
+    // A client may have parsed numbers already.
     const [isArbiter, ...rest] = reply.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
     if (isArbiter === '1') {
       this.#confirmedAtMs = this.#calledAtMs

@@ -31,14 +31,14 @@ export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   const posts = httpPosts(options)
   return fleetBy((address) => {
     const post = posts(address)
-    return (report, signal) => post(CLOCK_PATH, report, (answer) => answer, signal)
+    // A list: the names of its parts would be a part of every message.
+    return ({ name, report }, signal) => post(CLOCK_PATH, [name, report], (answer) => answer, signal)
   })
 }
 
-/** A process's message to a server: the name of the clock, its own name, and its report. */
+/** A process's message to a server: the name of the clock, and its report. */
 export interface NamedReport {
   readonly name: string
-  readonly member: string
   readonly report: string
 }
 
@@ -59,7 +59,7 @@ export function fleetBy(connect: (address?: string) => SendReport): DoormanFleet
       const seat = new DoormanSeat(connect, name, hear)
       if (isClosed) seat.close()
       seats.push(seat)
-      return (report, member) => seat.report(report, member)
+      return (report) => seat.report(report)
     },
     close() {
       isClosed = true
@@ -89,9 +89,9 @@ class DoormanSeat {
   }
 
   /** Each report contains everything unconfirmed, so a report that cannot be sent is not missed. */
-  report(report: string, member: string): void {
+  report(report: string): void {
     if (this.#isClosed || this.#calls.size >= MOST_CALLS) return
-    void this.#call({ name: this.#name, member, report })
+    void this.#call({ name: this.#name, report })
   }
 
   close(): void {

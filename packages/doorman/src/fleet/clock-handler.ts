@@ -14,7 +14,7 @@ export interface ClockHandlerSettings {
 }
 
 /**
- * `POST /doorman.Clock/Report`, JSON both ways: a report of a process that shares a clock. The answer is its lease,
+ * `POST /doorman.Clock/Report`, JSON both ways: a list of a clock's name, and the report of a process that shares it. The answer is its lease,
  * when there is one, or the address of the master. All other requests go to `others`.
  */
 export function clockHandler(settings: ClockHandlerSettings, others: RequestListener): RequestListener {
@@ -37,11 +37,10 @@ export function clockHandler(settings: ClockHandlerSettings, others: RequestList
 }
 
 function reportOf(body: unknown): NamedReport {
-  const given = typeof body === 'object' && body !== null ? (body as Partial<Record<keyof NamedReport, unknown>>) : {}
-  const text = (field: keyof NamedReport): string => {
-    const value = given[field]
+  const [name, report] = Array.isArray(body) ? (body as unknown[]) : []
+  const text = (value: unknown, what: string): string => {
     if (typeof value === 'string' && value.length > 0) return value
-    throw new CapacityError('invalid_argument', `${field} must be a text that is not empty`)
+    throw new CapacityError('invalid_argument', `${what} must be a text that is not empty`)
   }
-  return { name: text('name'), member: text('member'), report: text('report') }
+  return { name: text(name, 'name'), report: text(report, 'report') }
 }

@@ -24,10 +24,10 @@ export class ClockService {
   }
 
   /** `masterAddress`: the master's address for the protocol of the report. Throws for a caller that may not report. */
-  report(from: Credentials, { name, member, report }: NamedReport, masterAddress?: string): Promise<ReportAnswer> {
+  report(from: Credentials, { name, report }: NamedReport, masterAddress?: string): Promise<ReportAnswer> {
     const { desk, allow, isMaster } = this.#settings
     allow(from, name)
-    if (isMaster()) return desk.report(name, member, report)
+    if (isMaster()) return desk.report(name, report)
     // A server that becomes the master again begins with empty clocks.
     desk.clear()
     return Promise.resolve({ mastership: masterAddress === undefined ? {} : { masterAddress } })

@@ -287,7 +287,7 @@ describe('reports of a shared clock over gRPC', () => {
       return leases.length > 0
     })
     expect(leases[0]).toEqual(['a lease', 2.5])
-    expect(heard[0]).toEqual(['Bearer secret', { name: 'orders', member: 'm', report: 'a report' }])
+    expect(heard[0]).toEqual(['Bearer secret', { name: 'orders', report: 'a report' }])
   })
 
   it('that cannot be read are answered with their fault', async () => {

@@ -3,7 +3,7 @@ import { manualClock } from '../../testing/manual-clock.js'
 import type { ClockBelief } from '../clock/state.js'
 import { FairTracker } from '../tracker.js'
 import { ClockArbiter } from './arbiter.js'
-import type { ClockLease, PeriodSums } from './report.js'
+import type { ClockLease, ReportedPeriod } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
 import { packLease, packReport, unpackLease } from './wire.js'
 
@@ -106,11 +106,11 @@ describe('a report that is missing', () => {
   const PERIOD_MS = 100
   const FIRST = 1_000
   /** One request is admitted in the period's first slot, and served. */
-  const sumsOf = (period: number): PeriodSums => {
+  const sumsOf = (period: number): ReportedPeriod => {
     const slot = 5 * period
     const ended = [{ letIn: slot, success: [1, 1], failure: [0, 0], ignored: [0, 0], expected: 0 }] as const
     const counts = { refused: [0, 0], known: 1, ahead: 0, strained: 0, settled: 0 } as const
-    return { period, slots: [{ slot, letIn: [1, 1], ...counts, ended: ended as never } as never], flows: [] }
+    return { period, slots: [{ slot, letIn: [1, 1], ...counts, ended: ended as never } as never], names: [], flows: [] }
   }
 
   /** An arbiter of the processes a, b, c and d, which report 2, 3, 4 and 5 ms after the end of each period. */
@@ -137,11 +137,11 @@ describe('a report that is missing', () => {
       }
       clock.advance(atMs - clock())
     }
-    const unheard = new Map([...'abcd'].map((member) => [member, [] as PeriodSums[]]))
+    const unheard = new Map([...'abcd'].map((member) => [member, [] as ReportedPeriod[]]))
     const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false }
     for (const member of unheard.keys())
       tell(arbiter.hear(packReport({ member, sentAtMs: 0, greeting, periods: [] }), clock()))
-    const send = (member: string, periods: PeriodSums[]): void =>
+    const send = (member: string, periods: ReportedPeriod[]): void =>
       tell(arbiter.hear(packReport({ member, sentAtMs: 0, periods }), clock()))
     /** All report this period, except those whose report is lost: their next one has its sums, too. */
     const report = (period: number, lost = ''): void => {

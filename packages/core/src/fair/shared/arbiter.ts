@@ -1,17 +1,18 @@
 import type { After, Clock } from '../../clock.js'
 import { requireAbove } from '../../options.js'
-import { randomId, systemRandom } from '../../random.js'
+import { shortId, systemRandom } from '../../random.js'
 import type { FairClock } from '../clock/fair-clock.js'
 import type { ClockBelief } from '../clock/state.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,
   FLOW_PERIODS,
+  type FlowCharge,
   type FlowTag,
   flowsNamed,
-  NAME_LENGTH,
   NEAR_CREDIT,
   type PeriodSums,
+  type ReportedPeriod,
   SLOTS,
   type SlotSums,
 } from './report.js'
@@ -59,6 +60,8 @@ interface ClockMember {
   /** Its part of the admissions at its last report. */
   part: number
   readonly claims: ReportedOutcomes
+  /** The flows of its reports, by their numbers. */
+  readonly names: Map<number, string>
 }
 
 /** An arbiter's own timer. */
@@ -95,7 +98,7 @@ interface SharedFlow {
  *   limiter
  */
 export class ClockArbiter {
-  readonly #id: string = randomId(systemRandom).slice(0, NAME_LENGTH)
+  readonly #id: string = shortId(systemRandom)
   readonly #periodMs: number
   readonly #members = new Map<string, ClockMember>()
   readonly #flows = new Map<string, SharedFlow>()
@@ -150,10 +153,13 @@ export class ClockArbiter {
     if (periods.length > 0) member.part = this.#partOf(member)
     const current = Math.floor(nowMs / this.#periodMs)
     for (const sums of periods) {
-      if (sums.period <= member.heard || sums.period > current + 1 || sums.period < current - MOST_BEHIND) continue
+      if (sums.period <= member.heard) continue
+      // A number may soon mean another flow.
+      const flows = named(sums, member.names)
+      if (sums.period > current + 1 || sums.period < current - MOST_BEHIND) continue
       member.heard = sums.period
       if (sums.period === current - 1) this.#transit.add(nowMs - current * this.#periodMs)
-      const told = { member: id, sums: member.claims.possible(sums) }
+      const told = { member: id, sums: member.claims.possible({ ...sums, flows }) }
       if (sums.period <= this.#period) this.#late.push(told)
       else {
         const waiting = this.#waiting.get(sums.period) ?? []
@@ -210,8 +216,8 @@ export class ClockArbiter {
     }
     if (nowMs - this.#startedAtMs < GATHERING_MS) this.#gather(this.#clock, greeting)
     this.#belief = this.#clock.belief
-    const [heardAtMs, arrivedAtMs, claims] = [nowMs, nowMs, new ReportedOutcomes()]
-    this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, part: 0, claims })
+    const [heardAtMs, arrivedAtMs, claims, names] = [nowMs, nowMs, new ReportedOutcomes(), new Map<number, string>()]
+    this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, part: 0, claims, names })
   }
 
   /**
@@ -405,6 +411,15 @@ export class ClockArbiter {
       return [name, flow.tag, flow.asked * perSecond]
     })
   }
+}
+
+/** The charges of the flows whose names are known; learns the names that are told. */
+function named({ names, flows }: ReportedPeriod, known: Map<number, string>): readonly FlowCharge[] {
+  for (const [id, flow] of names) known.set(id, flow)
+  return flows.flatMap(([id, ...numbers]) => {
+    const flow = known.get(id)
+    return flow === undefined ? [] : [[flow, ...numbers] as const]
+  })
 }
 
 /** The median state. */

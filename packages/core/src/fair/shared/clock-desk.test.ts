@@ -4,10 +4,10 @@ import { manualClock } from '../../testing/index.js'
 import { ClockDesk } from './clock-desk.js'
 
 /** The first report of a process whose resource is short. */
-function firstReport(): { member: string; report: string } {
+function firstReport(): string {
   const clock = manualClock()
-  const said: { member: string; report: string }[] = []
-  const join = () => (report: string, member: string) => said.push({ member, report })
+  const said: string[] = []
+  const join = () => (report: string) => said.push(report)
   const tracker = new FairTracker({ clock, shared: { link: { join } } })
   for (let i = 0; i < 1_000 && said.length === 0; i++) {
     clock.advance(10)
@@ -26,27 +26,27 @@ describe('a desk of clocks', () => {
       () => 100_000,
       () => () => {},
     )
-    for (let i = 0; i < 2_000; i++) void desk.report(`invented ${i}`, 'm', 'x')
+    for (let i = 0; i < 2_000; i++) void desk.report(`invented ${i}`, 'x')
     expect(desk.size).toBe(0)
-    expect(await answerOf(desk.report('orders', greeting.member, greeting.report))).toHaveProperty('lease')
+    expect(await answerOf(desk.report('orders', greeting))).toHaveProperty('lease')
   })
 
   it('that is full gives up the clock that was silent for longest', async () => {
     const clock = manualClock()
     clock.advance(100_000)
     const desk = new ClockDesk(clock, () => () => {})
-    void desk.report('silent', greeting.member, greeting.report)
+    void desk.report('silent', greeting)
     clock.advance(10)
-    void desk.report('orders', greeting.member, greeting.report)
+    void desk.report('orders', greeting)
     clock.advance(10)
-    for (let i = 0; i < 999; i++) void desk.report(`invented ${i}`, greeting.member, greeting.report)
+    for (let i = 0; i < 999; i++) void desk.report(`invented ${i}`, greeting)
     expect(desk.size).toBe(1_000)
     clock.advance(10)
     for (let i = 0; i < 5; i++) {
-      await answerOf(desk.report('orders', greeting.member, greeting.report))
-      expect(await answerOf(desk.report(`another ${i}`, greeting.member, greeting.report))).toHaveProperty('lease')
+      await answerOf(desk.report('orders', greeting))
+      expect(await answerOf(desk.report(`another ${i}`, greeting))).toHaveProperty('lease')
     }
     expect(desk.size).toBe(1_000)
-    expect(await answerOf(desk.report('orders', greeting.member, greeting.report))).toHaveProperty('lease')
+    expect(await answerOf(desk.report('orders', greeting))).toHaveProperty('lease')
   })
 })

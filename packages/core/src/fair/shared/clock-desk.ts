@@ -1,5 +1,6 @@
 import type { After, Clock } from '../../clock.js'
 import { ClockArbiter } from './arbiter.js'
+import { senderOf } from './wire.js'
 
 /** The answer to a process's report; empty if there is no news. */
 export interface ClockAnswer {
@@ -56,10 +57,11 @@ export class ClockDesk {
     return this.#clocks.size
   }
 
-  /** A report of `member` has arrived. One report of a member waits at a time: an earlier one gets an empty answer. */
-  report(name: string, member: string, report: string): Promise<ClockAnswer> {
+  /** A report has arrived. One report of a process waits at a time: an earlier one gets an empty answer. */
+  report(name: string, report: string): Promise<ClockAnswer> {
     const nowMs = this.#now()
-    if (name.length > LONGEST_NAME) return Promise.resolve({})
+    const member = senderOf(report)
+    if (member === undefined || name.length > LONGEST_NAME) return Promise.resolve({})
     const clock = this.#clocks.get(name) ?? this.#begin(nowMs)
     const leases = clock.arbiter.hear(report, nowMs)
     // Only valid reports create a clock, and keep it: an invalid text leads to no lease.

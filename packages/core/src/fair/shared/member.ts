@@ -1,7 +1,7 @@
 import type { Outcome } from '../../admission/outcome.js'
 import type { After, Clock } from '../../clock.js'
 import { ownCopy } from '../../path.js'
-import { randomId, systemRandom } from '../../random.js'
+import { shortId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
 import type { ClockJudgement } from '../clock/state.js'
 import {
@@ -11,11 +11,12 @@ import {
   type ClockReport,
   type Ended,
   FLOW_PERIODS,
-  type FlowCharge,
+  type FlowName,
   flowsNamed,
-  NAME_LENGTH,
+  MOST_NUMBERED,
   NEAR_CREDIT,
-  type PeriodSums,
+  type NumberedCharge,
+  type ReportedPeriod,
   SLOTS,
   type SlotSums,
 } from './report.js'
@@ -32,8 +33,6 @@ const CALM_MS = 5000
 /** Periods for which the clock's state at their end is known, and whose sums are kept until they are acknowledged. */
 const MOST_MARKS = 64
 const MOST_UNHEARD = 20
-/** Flows whose charges are counted. */
-const MOST_KEPT = 1024
 const LEAST_ASKED_PER_SECOND = 0.01
 /** Time for which others' admissions of a flow are extrapolated, and the largest multiple of the local ones. */
 const FORESEEN_SECONDS = 0.2
@@ -43,7 +42,12 @@ const TRIP_GROWTH = 1.02
 /** Outcomes arrive up to this many slots late; for older ones only about as many slots are distinguished. */
 const EXACT_SLOTS = 8
 
+/** A process's counts of a flow, of which there are at most {@link MOST_NUMBERED}. */
 interface CountedFlow {
+  readonly name: string
+  readonly id: number
+  /** The period whose report has first told the name. */
+  namedAt: number
   /** Its charge since the last report, on top of `tag`, and its demand. */
   charge: number
   tag: number
@@ -112,6 +116,8 @@ export class SharedClock {
   readonly #sendText: (report: string, member: string) => void
   readonly #after: After | undefined
   readonly #flows = new Map<string, CountedFlow>()
+  readonly #numbered: CountedFlow[] = []
+  readonly #freeIds: number[] = []
   #id = ''
   #arbiter = ''
   #lease: ClockLease | undefined
@@ -126,7 +132,9 @@ export class SharedClock {
   #sums = noSums(0)
   #slots: SlotSums[] = []
   #marks: { period: number; time: number; left: number; owed: number }[] = []
-  #unheard: PeriodSums[] = []
+  #unheard: ReportedPeriod[] = []
+  /** The last period that the arbiter has received. */
+  #heard = -1
 
   /** `time` is the clock of `FairTracker`, in milliseconds. */
   constructor(
@@ -187,9 +195,10 @@ export class SharedClock {
     if (name.length > LONGEST_NAME) return
     let flow = this.#flows.get(name)
     if (flow === undefined) {
-      if (this.#flows.size >= MOST_KEPT) return
-      flow = { charge: 0, tag, asked: 0, askedPerSecond: 0, since: 0, spread: 1, elsewhere: 0, foreseen: 0 }
-      this.#flows.set(ownCopy(name), flow)
+      if (this.#flows.size >= MOST_NUMBERED) return
+      flow = newFlow(ownCopy(name), this.#freeIds.pop() ?? this.#flows.size, tag)
+      this.#flows.set(flow.name, flow)
+      this.#numbered[flow.id] = flow
     }
     flow.asked += cost
     if (judgement !== 'charged') return
@@ -224,8 +233,9 @@ export class SharedClock {
   }
 
   #greet(nowMs: number): void {
-    if (this.#id === '') this.#id = randomId(systemRandom).slice(0, NAME_LENGTH)
+    if (this.#id === '') this.#id = shortId(systemRandom)
     this.#greetedAtMs = nowMs
+    this.#tellNames()
     const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined }
     this.#send({ member: this.#id, sentAtMs: nowMs, greeting, periods: [] })
   }
@@ -244,11 +254,22 @@ export class SharedClock {
     clock.advance((period * this.#periodMs - this.#aheadMs) / 1000)
     this.#marks.push({ period: period - 1, ...clock.mark })
     if (this.#marks.length > MOST_MARKS) this.#marks.shift()
-    this.#unheard.push({ period: period - 1, slots: this.#slots, flows: this.#mostCharged() })
-    if (this.#unheard.length > MOST_UNHEARD) this.#unheard.shift()
+    this.#unheard.push({ period: period - 1, slots: this.#slots, ...this.#mostCharged(period - 1) })
+    if (this.#unheard.length > MOST_UNHEARD) this.#loseReport()
     this.#slots = []
     this.#period = period
-    while (!this.#send({ member: this.#id, sentAtMs: nowMs, periods: this.#unheard })) this.#unheard.shift()
+    while (!this.#send({ member: this.#id, sentAtMs: nowMs, periods: this.#unheard })) this.#loseReport()
+  }
+
+  /** The names that the lost period tells will be told again. */
+  #loseReport(): void {
+    this.#unheard.shift()
+    this.#tellNames()
+  }
+
+  /** Tells all names again: the arbiter may not know them. */
+  #tellNames(): void {
+    for (const flow of this.#flows.values()) flow.namedAt = Number.POSITIVE_INFINITY
   }
 
   /** False for a report that is too long, which one without any period never is. */
@@ -267,29 +288,36 @@ export class SharedClock {
    * The most charged of the flows charged since their last report: the others' turn comes as their charges add up. Of
    * flows that lag far behind the clock, which could have more than their demand, a few are included.
    */
-  #mostCharged(): FlowCharge[] {
+  #mostCharged(period: number): { names: FlowName[]; flows: NumberedCharge[] } {
     const { time, meanCost } = this.#clock
     const kept = Math.exp(-1 / FLOW_PERIODS)
     const perSecond = ((1 - kept) * 1000) / this.#periodMs
     const near = time - NEAR_CREDIT * this.#settings.credit * meanCost
-    const charged: [string, CountedFlow][] = []
-    for (const entry of this.#flows) {
-      const [name, flow] = entry
+    const charged: CountedFlow[] = []
+    for (const flow of this.#flows.values()) {
       flow.askedPerSecond *= kept
-      if (flow.charge > 0) charged.push(entry)
-      else if (flow.askedPerSecond < LEAST_ASKED_PER_SECOND) this.#flows.delete(name)
+      if (flow.charge > 0) charged.push(flow)
+      else if (flow.askedPerSecond < LEAST_ASKED_PER_SECOND) this.#drop(flow)
     }
-    charged.sort(([, x], [, y]) => y.charge - x.charge)
-    if (this.#flows.size >= MOST_KEPT) for (const [name] of charged.splice(MOST_KEPT / 2)) this.#flows.delete(name)
-    const named = flowsNamed(this.#periodMs)
+    charged.sort((x, y) => y.charge - x.charge)
+    if (this.#flows.size >= MOST_NUMBERED) for (const flow of charged.splice(MOST_NUMBERED / 2)) this.#drop(flow)
+    const most = flowsNamed(this.#periodMs)
     let far = 0
-    const chosen = charged.filter(([, { tag, charge }]) => tag + charge > near || ++far <= named.far)
-    return chosen.slice(0, named.all).map(([name, flow]) => {
-      const { tag, charge, asked } = flow
+    const chosen = charged.filter(({ tag, charge }) => tag + charge > near || ++far <= most.far).slice(0, most.all)
+    const unknown = chosen.filter(({ namedAt }) => namedAt > this.#heard)
+    for (const flow of unknown) flow.namedAt = Math.min(flow.namedAt, period)
+    const flows = chosen.map((flow): NumberedCharge => {
+      const { id, tag, charge, asked } = flow
       flow.askedPerSecond += asked * perSecond
       flow.charge = flow.asked = 0
-      return [name, tag - time, charge, asked]
+      return [id, tag - time, charge, asked]
     })
+    return { names: unknown.map(({ id, name }) => [id, name]), flows }
+  }
+
+  #drop({ name, id }: CountedFlow): void {
+    this.#flows.delete(name)
+    this.#freeIds.push(id)
   }
 
   #hear(lease: ClockLease | undefined, waitedMs: number): void {
@@ -305,6 +333,7 @@ export class SharedClock {
     if (!this.isActive) return
     this.#compareClocks(lease, nowMs - waitedMs)
     this.#leaseHeardAtMs = nowMs
+    this.#heard = Math.max(this.#heard, lease.heard)
     this.#unheard = this.#unheard.filter((sums) => sums.period > lease.heard)
     if (this.#lease === undefined || lease.period > this.#lease.period) this.#follow(lease)
   }
@@ -323,6 +352,8 @@ export class SharedClock {
     this.#marks = []
     this.#slots = []
     this.#unheard = []
+    this.#heard = -1
+    this.#tellNames()
     this.isActive = true
     this.#ring()
   }
@@ -374,8 +405,8 @@ export class SharedClock {
     }
     for (const sums of this.#unheard) {
       if (sums.period <= period) continue
-      for (const [name, , charge] of sums.flows) {
-        const flow = this.#flows.get(name)
+      for (const [id, , charge] of sums.flows) {
+        const flow = this.#numbered[id]
         if (flow !== undefined) flow.since += charge
       }
     }
@@ -396,7 +427,13 @@ export class SharedClock {
     this.#arbiter = ''
     this.#lease = undefined
     this.#flows.clear()
+    this.#numbered.length = this.#freeIds.length = 0
   }
+}
+
+function newFlow(name: string, id: number, tag: number): CountedFlow {
+  const counts = { charge: 0, asked: 0, askedPerSecond: 0, since: 0, spread: 1, elsewhere: 0, foreseen: 0 }
+  return { name, id, namedAt: Number.POSITIVE_INFINITY, tag, ...counts }
 }
 
 function noSums(slot: number): Sums {

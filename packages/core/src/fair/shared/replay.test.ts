@@ -44,7 +44,7 @@ function work(members: number, slotsEach: number, said: (slot: number) => Omit<S
         const slot = SLOTS * period + (j % SLOTS)
         return { ...said(slot), slot }
       })
-      const text = packReport({ member: `m${i}`, sentAtMs: 0, periods: [{ period, slots, flows: [] }] })
+      const text = packReport({ member: `m${i}`, sentAtMs: 0, periods: [{ period, slots, names: [], flows: [] }] })
       expect(text.length).toBeLessThan(65_536)
       calls = rows = 0
       arbiter.hear(text, (period + 1) * PERIOD_MS + i / members)

@@ -22,8 +22,8 @@ export function flowsNamed(periodMs: number): { readonly all: number; readonly f
   return { all: Math.floor(FLOWS * times), far: Math.floor(FAR_FLOWS * times) }
 }
 
-/** Length of the random names of processes and arbiters: 48 bits distinguish them, and are part of every message. */
-export const NAME_LENGTH = 12
+/** Most flows to which a process gives numbers for its reports. */
+export const MOST_NUMBERED = 1024
 
 /** Number of periods over which sums per flow decay. */
 export const FLOW_PERIODS = 10
@@ -71,6 +71,18 @@ export interface PeriodSums {
   readonly flows: readonly FlowCharge[]
 }
 
+/** A flow's name, and its number in reports. */
+export type FlowName = readonly [id: number, flow: string]
+
+/** As {@link FlowCharge}, by the flow's number. */
+export type NumberedCharge = readonly [id: number, lead: number, charge: number, asked: number]
+
+/** The same in a report: flows by their numbers, and only the names that the arbiter may not know yet. */
+export interface ReportedPeriod extends Omit<PeriodSums, 'flows'> {
+  readonly names: readonly FlowName[]
+  readonly flows: readonly NumberedCharge[]
+}
+
 /** A process's first message, also sent after some periods without an answer of the arbiter. */
 export interface ClockGreeting {
   readonly credit: number
@@ -87,7 +99,7 @@ export interface ClockReport {
   /** By the process's own clock, in milliseconds. */
   readonly sentAtMs: number
   readonly greeting?: ClockGreeting
-  readonly periods: readonly PeriodSums[]
+  readonly periods: readonly ReportedPeriod[]
 }
 
 /** A recently charged flow: its tag, and its demand in all processes, in cost per second. */

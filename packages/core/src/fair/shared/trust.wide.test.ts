@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
-import type { ClockReport, Ended, PeriodSums, SlotSums } from './report.js'
+import type { ClockReport, Ended, PeriodSums, ReportedPeriod, SlotSums } from './report.js'
 import { consensus, ReportedOutcomes } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
@@ -18,7 +18,7 @@ const NOISY: FleetSettings = {
 /** A modification of the last process's report. */
 type Lie = (report: ClockReport) => ClockReport
 const periods =
-  (of: (sums: PeriodSums) => PeriodSums): Lie =>
+  (of: (sums: ReportedPeriod) => ReportedPeriod): Lie =>
   (report) => ({ ...report, periods: report.periods.map(of) })
 const slots = (of: (slot: SlotSums) => SlotSums): Lie => periods((sums) => ({ ...sums, slots: sums.slots.map(of) }))
 
@@ -62,7 +62,8 @@ const LIES: Record<string, Lie> = {
   'is strained by nothing': slots((slot) => ({ ...slot, strained: 20_000, known: 20_000, ahead: 20_000 })),
   'charges the quiet flows of others': periods((sums) => ({
     ...sums,
-    flows: Array.from({ length: 16 }, (_, i) => [`flow-${i}`, 1e9, 1e9, 1e12] as const),
+    names: Array.from({ length: 16 }, (_, i) => [i, `flow-${i}`] as const),
+    flows: Array.from({ length: 16 }, (_, i) => [i, 1e9, 1e9, 1e12] as const),
   })),
   'tells of times long ago': slots((slot) => ({
     ...slot,

@@ -1,20 +1,23 @@
 import type { ClockBelief } from '../clock/state.js'
+import { DigitReader, DigitWriter, MALFORMED } from './digits.js'
 import {
   type Amount,
   type ClockGreeting,
   type ClockLease,
   type ClockReport,
   type Ended,
-  type FlowCharge,
+  type FlowName,
   type FlowTag,
   flowsNamed,
-  type PeriodSums,
+  MOST_NUMBERED,
+  type NumberedCharge,
+  type ReportedPeriod,
   SLOTS,
   type SlotSums,
 } from './report.js'
 
-// Reports and leases as text: lists of JSON, without names, of numbers with only significant digits. They come from
-// other processes, so every value is checked.
+// Reports and leases as text: values in a fixed order, and of numbers only the significant digits. They come from other
+// processes, so every value is checked.
 
 /** A longer text was not packed here. */
 export const MOST_LENGTH: number = 65_536
@@ -25,41 +28,40 @@ export const LONGEST_NAME: number = 256
 /** More than any process admits, or completes, in one slot: bounds the arbiter's cost of a report. */
 const MOST_REQUESTS = 20_000
 const MOST_COST = 1e15
-/** Changes with every change of the lists: processes with different versions are independent. */
-const VERSION = 4
+/**
+ * Changes with every change of the text, which begins with it: processes with different versions are independent. The
+ * versions before 5 were JSON.
+ */
+export const CLOCK_VERSION = 5
 
 export function packReport({ member, sentAtMs, greeting, periods }: ClockReport): string {
-  return JSON.stringify([
-    VERSION,
-    member,
-    ms(sentAtMs),
-    greeting === undefined
-      ? 0
-      : [greeting.credit, greeting.probe, greeting.following ? 1 : 0, packBelief(greeting.belief)],
-    periods.map(({ period, slots, flows }) => [
-      period,
-      slots.map((slot, at) => packSlot(slot, period * SLOTS + at)),
-      // Usually a flow's demand equals its charge.
-      flows.map(([flow, lead, charge, asked]) => {
-        const numbers = [rough(lead), short(charge), short(asked)]
-        return [flow, ...(numbers[1] === numbers[2] ? numbers.slice(0, 2) : numbers)]
-      }),
-    ]),
-  ])
+  const to = new DigitWriter().count(CLOCK_VERSION).string(member).whole(tenths(sentAtMs))
+  to.count(2 * periods.length + (greeting === undefined ? 0 : 1))
+  if (greeting !== undefined) {
+    to.decimal(greeting.credit, 15).decimal(greeting.probe, 15)
+    packBelief(to.count(greeting.following ? 1 : 0), greeting.belief)
+  }
+  for (const sums of periods) packPeriod(to, sums)
+  return to.text
 }
 
 /** `undefined` for anything that is not a report. */
-export function unpackReport(value: unknown): ClockReport | undefined {
+export function unpackReport(text: unknown): ClockReport | undefined {
   return unlessMalformed(() => {
-    const [version, member, sentAtMs, greeting, periods] = list(parse(value), 5)
-    if (version !== VERSION) throw MALFORMED
-    const report = {
-      member: text(member),
-      sentAtMs: number(sentAtMs),
-      periods: list(periods, MOST_PERIODS).map(unpackPeriod),
-    }
-    return greeting === 0 ? report : { ...report, greeting: unpackGreeting(greeting) }
+    const from = readerOf(text)
+    const member = from.string(LONGEST_NAME)
+    const sentAtMs = from.whole() / 10
+    const parts = from.count(2 * MOST_PERIODS + 1)
+    const greeting = parts % 2 === 1 && { greeting: unpackGreeting(from) }
+    const periods = times(Math.floor(parts / 2), () => unpackPeriod(from))
+    from.end()
+    return { member, sentAtMs, ...greeting, periods }
   })
+}
+
+/** The process that sends a report; `undefined` for a text that does not begin like one. */
+export function senderOf(report: string): string | undefined {
+  return unlessMalformed(() => readerOf(report).string(LONGEST_NAME))
 }
 
 /** A lease is two lines: the process's own part, and the part for all. */
@@ -69,172 +71,217 @@ export function packLease(lease: ClockLease): string {
 
 export function packOwnLease(lease: Pick<ClockLease, 'part' | 'heard' | 'sentAtMs' | 'heardAtMs' | 'atMs'>): string {
   const { part, heard, sentAtMs, heardAtMs, atMs } = lease
-  return JSON.stringify([VERSION, short(part), heard, ms(sentAtMs), ms(heardAtMs), ms(atMs)])
+  const to = new DigitWriter().count(CLOCK_VERSION).decimal(part).whole(heard)
+  return to
+    .whole(tenths(sentAtMs))
+    .whole(tenths(heardAtMs))
+    .whole(tenths(atMs) - tenths(heardAtMs)).text
 }
 
 export function packSharedLease(
   lease: Pick<ClockLease, 'arbiter' | 'periodMs' | 'period' | 'belief' | 'members' | 'flows'>,
 ): string {
   const { arbiter, periodMs, period, belief, members, flows } = lease
-  const tags = flows.map(([flow, tag, asked]) => [flow, short(tag - belief.time), short(asked)])
-  return JSON.stringify([arbiter, periodMs, period, members, packBelief(belief), tags])
+  const to = new DigitWriter().string(arbiter).decimal(periodMs, 15).whole(period).count(members)
+  packBelief(to, belief)
+  to.count(flows.length)
+  for (const [flow, tag, asked] of flows)
+    to.string(flow)
+      .decimal(tag - belief.time)
+      .decimal(asked)
+  return to.text
 }
 
 /** `undefined` for anything that is not a lease. */
-export function unpackLease(value: unknown): ClockLease | undefined {
+export function unpackLease(text: unknown): ClockLease | undefined {
   return unlessMalformed(() => {
-    const lines = typeof value === 'string' ? value.split('\n') : []
-    const [version, part, heard, sentAtMs, heardAtMs, atMs] = list(parse(lines[0]), 6)
-    const [arbiter, periodMs, period, members, packed, flows] = list(parse(lines[1]), 6)
-    if (version !== VERSION) throw MALFORMED
-    const belief = unpackBelief(packed)
-    return {
-      arbiter: text(arbiter),
-      periodMs: number(periodMs, 1, 60_000),
-      period: number(period),
-      belief,
-      members: number(members, 1),
-      part: number(part, 0, 1),
-      heard: number(heard),
-      sentAtMs: number(sentAtMs),
-      heardAtMs: number(heardAtMs),
-      atMs: number(atMs),
-      flows: list(flows, flowsNamed(Number.POSITIVE_INFINITY).all).map((each): FlowTag => {
-        const [flow, lead, asked] = list(each, 3)
-        return [text(flow), belief.time + number(lead), number(asked, 0)]
-      }),
-    }
+    const lines = typeof text === 'string' && text.length <= MOST_LENGTH ? text.split('\n') : []
+    const own = readerOf(lines[0])
+    const part = own.decimal(0, 1)
+    const heard = own.whole()
+    const sentAtMs = own.whole() / 10
+    const heardAt = own.whole()
+    const atMs = (heardAt + own.whole()) / 10
+    own.end()
+    const from = new DigitReader(lines[1] ?? '')
+    const arbiter = from.string(LONGEST_NAME)
+    const periodMs = from.decimal(1, 60_000)
+    const period = from.whole()
+    const members = Math.max(1, from.count())
+    const belief = unpackBelief(from)
+    const flows = times(from.count(flowsNamed(Number.POSITIVE_INFINITY).all), (): FlowTag => {
+      const flow = from.string(LONGEST_NAME)
+      return [flow, belief.time + from.decimal(-MOST_COST, MOST_COST), from.decimal(0, MOST_COST)]
+    })
+    from.end()
+    return { arbiter, periodMs, period, belief, members, part, heard, sentAtMs, heardAtMs: heardAt / 10, atMs, flows }
   })
 }
 
-function packBelief(belief: ClockBelief): number[] {
+function packBelief(to: DigitWriter, belief: ClockBelief): void {
   const { time, rate, meanCost, open, looking, usual, deliverable, left, owed } = belief
   const { fill, floor, reserve, most } = belief
-  const flags = (open ? 1 : 0) + (looking ? 2 : 0)
-  const rest = [usual, deliverable, left, owed, fill, floor, reserve, most]
   // The time is exact: however far the clock has run, a request's cost is a difference.
-  return [time, short(rate), short(meanCost), flags, ...rest.map(short)]
+  to.string(String(time)).decimal(rate).decimal(meanCost)
+  to.count((open ? 1 : 0) + (looking ? 2 : 0))
+  for (const each of [usual, deliverable, left, owed, fill, floor, reserve, most]) to.decimal(each)
 }
 
-function unpackBelief(value: unknown): ClockBelief {
-  const [time, rate, meanCost, flags, usual, deliverable, left, owed, fill, floor, reserve, most] = list(value, 12)
+function unpackBelief(from: DigitReader): ClockBelief {
+  const time = Number(from.string(30))
+  if (!(Math.abs(time) <= MOST_COST)) throw MALFORMED
+  const rate = from.decimal(Number.MIN_VALUE, MOST_COST)
+  const meanCost = from.decimal(Number.MIN_VALUE, MOST_COST)
+  const flags = from.count(3)
+  const amount = (least = 0): number => from.decimal(least, MOST_COST)
   return {
-    time: number(time),
-    rate: number(rate, Number.MIN_VALUE),
-    meanCost: number(meanCost, Number.MIN_VALUE),
-    open: (count(flags) & 1) === 1,
-    looking: (count(flags) & 2) === 2,
-    usual: number(usual, 0, 1),
-    deliverable: number(deliverable, 0),
-    left: number(left),
-    owed: number(owed),
-    fill: number(fill, 0),
-    floor: number(floor, 0),
-    reserve: number(reserve, 0),
-    most: number(most, 0),
+    time,
+    rate,
+    meanCost,
+    open: flags % 2 === 1,
+    looking: flags >= 2,
+    usual: from.decimal(0, 1),
+    deliverable: amount(),
+    left: amount(-MOST_COST),
+    owed: amount(-MOST_COST),
+    fill: amount(),
+    floor: amount(),
+    reserve: amount(),
+    most: amount(),
   }
 }
 
-function unpackGreeting(value: unknown): ClockGreeting {
-  const [credit, probe, following, belief] = list(value, 4)
-  return {
-    credit: number(credit, 1),
-    probe: number(probe, 0, 1),
-    following: following === 1,
-    belief: unpackBelief(belief),
+function unpackGreeting(from: DigitReader): ClockGreeting {
+  const [credit, probe] = [from.decimal(1, MOST_COST), from.decimal(0, 1)]
+  return { credit, probe, following: from.count(1) === 1, belief: unpackBelief(from) }
+}
+
+function packPeriod(to: DigitWriter, { period, slots, names, flows }: ReportedPeriod): void {
+  to.whole(period).count(slots.length)
+  for (const [at, slot] of slots.entries()) packSlot(to, slot, period * SLOTS + at)
+  to.count(names.length)
+  for (const [id, flow] of names) to.count(id).string(flow)
+  to.count(flows.length)
+  for (const [id, lead, charge, asked] of flows) {
+    // Usually a flow's demand equals its charge. Its lead is over a clock that moves on until it is read.
+    const isLess = Number(charge.toPrecision(4)) !== Number(asked.toPrecision(4))
+    to.count(2 * id + (isLess ? 1 : 0))
+      .decimal(lead, 3)
+      .decimal(charge)
+    if (isLess) to.decimal(asked)
   }
 }
+
+function unpackPeriod(from: DigitReader): ReportedPeriod {
+  const period = from.whole()
+  const slots = times(from.count(2 * SLOTS), (at) => unpackSlot(from, period * SLOTS + at))
+  const { all } = flowsNamed(Number.POSITIVE_INFINITY)
+  const names = times(from.count(all), (): FlowName => [from.count(MOST_NUMBERED - 1), from.string(LONGEST_NAME)])
+  const flows = times(from.count(all), (): NumberedCharge => {
+    const id = from.count(2 * MOST_NUMBERED - 1)
+    const lead = from.decimal(-MOST_COST, MOST_COST)
+    const charge = from.decimal(0, MOST_COST)
+    return [Math.floor(id / 2), lead, charge, id % 2 === 1 ? from.decimal(0, MOST_COST) : charge]
+  })
+  return { period, slots, names, flows }
+}
+
+/** What a slot's first number says beside the number of its rows. */
+const HAS_COSTS = 1
+const HAS_REST = 2
+const IS_MOVED = 4
+const ROWS = 8
+/** What a row's first number says beside its age. */
+const HAS_FAILURES = 1
+const HAS_IGNORED = 2
+const AGES = 4
 
 /** `usual`: its slot number if no slot of the period is left out. */
-function packSlot(
-  { slot, letIn, refused, known, ahead, strained, settled, ended }: SlotSums,
-  usual: number,
-): unknown[] {
-  const rows = ended.map(({ letIn, success, expected, failure, ignored }) =>
-    withoutZeros([
-      slot - letIn,
-      packAmount(success),
-      Math.round(100 * expected),
-      ...[failure, ignored].map(packAmount),
-    ]),
+function packSlot(to: DigitWriter, sums: SlotSums, usual: number): void {
+  const { slot, letIn, refused, known, ahead, strained, settled, ended } = sums
+  const amounts = [letIn, refused, ...ended.flatMap(({ success, failure, ignored }) => [success, failure, ignored])]
+  // Usually all requests cost 1, all flows are known, and those that are ahead are refused. While nothing is short, they
+  // are admitted.
+  const hasCosts = amounts.some(([requests, cost]) => requests !== cost)
+  const rest = [letIn[0] + refused[0] - known, refused[0] - ahead, strained]
+  const hasRest = settled !== 0 || rest.some((each) => each !== 0)
+  to.count(
+    (hasCosts ? HAS_COSTS : 0) + (hasRest ? HAS_REST : 0) + (slot === usual ? 0 : IS_MOVED) + ROWS * ended.length,
   )
-  // A row begins with a number, so one alone needs no list around it.
-  const isAlone = rows.length === 1 && rows[0]!.length > 0
-  // Usually all flows are known, and those that are ahead are refused: then the last numbers are omitted.
-  const asked = letIn[0] + refused[0]
-  const rest = [asked - known, refused[0] - ahead, strained, short(settled), slot - usual]
-  return withoutZeros([packAmount(letIn), packAmount(refused), isAlone ? rows[0] : rows, ...rest])
-}
-
-function withoutZeros(list: unknown[]): unknown[] {
-  while (list.at(-1) === 0) list.pop()
-  return list
-}
-
-function unpackPeriod(value: unknown): PeriodSums {
-  const [at, slots, flows] = list(value, 3)
-  const period = number(at)
-  return {
-    period,
-    slots: list(slots, 2 * SLOTS).map((each, at) => unpackSlot(each, period * SLOTS + at)),
-    flows: list(flows, flowsNamed(Number.POSITIVE_INFINITY).all).map((each): FlowCharge => {
-      const [flow, lead, charge, asked = charge] = list(each, 4)
-      return [text(flow), number(lead), number(charge, 0), number(asked, 0)]
-    }),
+  const pack = ([requests, cost]: Amount): void => {
+    to.count(requests)
+    if (hasCosts) to.decimal(cost)
   }
+  pack(letIn)
+  pack(refused)
+  for (const row of ended) {
+    const [hasFailures, hasIgnored] = [row.failure[0] > 0, row.ignored[0] > 0]
+    const age = Math.max(0, slot - row.letIn)
+    to.count((hasFailures ? HAS_FAILURES : 0) + (hasIgnored ? HAS_IGNORED : 0) + AGES * age)
+    pack(row.success)
+    if (hasFailures) pack(row.failure)
+    if (hasIgnored) pack(row.ignored)
+    to.count(Math.round(100 * row.expected))
+  }
+  if (hasRest) {
+    for (const each of rest) to.whole(each)
+    to.decimal(settled)
+  }
+  if (slot !== usual) to.whole(slot - usual)
 }
 
-function unpackSlot(value: unknown, usual: number): SlotSums {
-  const [letIn = 0, refused = 0, ended = [], unknown = 0, passed = 0, strained = 0, settled = 0, off = 0] = list(
-    value,
-    8,
-  )
-  const slot = usual + number(off)
-  const sums = { letIn: amount(letIn), refused: amount(refused) }
-  const rows = list(ended, MOST_ENDED)
+function unpackSlot(from: DigitReader, usual: number): SlotSums {
+  const first = from.count(ROWS * MOST_ENDED + ROWS - 1)
+  const amount = (): Amount => {
+    const requests = from.count(MOST_REQUESTS)
+    const cost = (first & HAS_COSTS) === 0 ? requests : from.decimal(0, MOST_COST)
+    return [requests, requests === 0 ? 0 : cost]
+  }
+  const letIn = amount()
+  const refused = amount()
+  const rows = times(Math.floor(first / ROWS), () => {
+    const head = from.count()
+    const success = amount()
+    const failure: Amount = (head & HAS_FAILURES) === 0 ? [0, 0] : amount()
+    const ignored: Amount = (head & HAS_IGNORED) === 0 ? [0, 0] : amount()
+    const expected = Math.min(success[0] + failure[0], from.count() / 100)
+    return { age: Math.floor(head / AGES), success, failure, ignored, expected }
+  })
+  const [unknown, passed, strained] = (first & HAS_REST) === 0 ? [0, 0, 0] : times(3, () => from.whole())
+  const settled = (first & HAS_REST) === 0 ? 0 : from.decimal(-MOST_COST, MOST_COST)
+  const slot = usual + ((first & IS_MOVED) === 0 ? 0 : from.whole())
   return {
     slot,
-    ...sums,
-    known: count(sums.letIn[0] + sums.refused[0] - number(unknown)),
-    ahead: count(sums.refused[0] - number(passed)),
-    strained: count(strained),
-    settled: number(settled),
-    ended: (typeof rows[0] === 'number' ? [rows] : rows).map((row): Ended => {
-      const [age = 0, success = 0, expected = 0, failure = 0, ignored = 0] = list(row, 5)
-      const letInAt = slot - number(age)
-      const known = { success: amount(success), failure: amount(failure), ignored: amount(ignored) }
-      const most = known.success[0] + known.failure[0]
-      return { letIn: letInAt, ...known, expected: Math.min(most, number(expected, 0) / 100) }
-    }),
+    letIn,
+    refused,
+    known: count(letIn[0] + refused[0] - unknown!),
+    ahead: count(refused[0] - passed!),
+    strained: count(strained!),
+    settled,
+    ended: rows.map(({ age, ...row }): Ended => ({ letIn: slot - age, ...row })),
   }
 }
 
-/** Requests that cost 1 each are one number. */
-function packAmount([requests, cost]: Amount): number | number[] {
-  return requests === cost ? requests : [requests, short(cost)]
+function count(value: number): number {
+  if (value >= 0 && value <= MOST_REQUESTS) return value
+  throw MALFORMED
 }
 
-function amount(value: unknown): Amount {
-  if (!Array.isArray(value)) return [count(value), count(value)]
-  const [requests, cost] = list(value, 2)
-  const known = count(requests)
-  return [known, known === 0 ? 0 : number(cost, 0)]
+function tenths(ms: number): number {
+  return Math.round(10 * ms)
 }
 
-function short(value: number): number {
-  return Number(value.toPrecision(4))
+/** A reader behind the version. */
+function readerOf(text: unknown): DigitReader {
+  if (typeof text !== 'string' || text.length > MOST_LENGTH) throw MALFORMED
+  const from = new DigitReader(text)
+  if (from.count() !== CLOCK_VERSION) throw MALFORMED
+  return from
 }
 
-/** A lead over the clock, which moves on until it is read. */
-function rough(value: number): number {
-  return Number(value.toPrecision(3))
+function times<Value>(count: number, read: (at: number) => Value): Value[] {
+  return Array.from({ length: count }, (_, at) => read(at))
 }
-
-function ms(value: number): number {
-  return Math.round(10 * value) / 10
-}
-
-const MALFORMED = /* @__PURE__ */ new Error('not what was packed')
 
 function unlessMalformed<Value>(read: () => Value): Value | undefined {
   try {
@@ -242,28 +289,4 @@ function unlessMalformed<Value>(read: () => Value): Value | undefined {
   } catch {
     return undefined
   }
-}
-
-function parse(value: unknown): unknown {
-  if (typeof value !== 'string' || value.length > MOST_LENGTH) throw MALFORMED
-  return JSON.parse(value)
-}
-
-function list(value: unknown, most: number): unknown[] {
-  if (!Array.isArray(value) || value.length > most) throw MALFORMED
-  return value
-}
-
-function number(value: unknown, least: number = -MOST_COST, most: number = MOST_COST): number {
-  if (typeof value === 'number' && value >= least && value <= most) return value
-  throw MALFORMED
-}
-
-function count(value: unknown): number {
-  return Math.floor(number(value, 0, MOST_REQUESTS))
-}
-
-function text(value: unknown): string {
-  if (typeof value === 'string' && value.length > 0 && value.length <= LONGEST_NAME) return value
-  throw MALFORMED
 }
