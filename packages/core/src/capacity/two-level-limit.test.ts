@@ -194,6 +194,7 @@ describe('TwoLevelLimit', () => {
     expect(rule.saturated).toBe(true)
     // All last fifty times as long, at both levels.
     while (!rule.looking) steady(rule, 1, () => 5_000)
+    expect(rule.saturated).toBe(false)
     while (rule.looking) steady(rule, 1, () => 5_000)
     expect(rule.saturated).toBe(false)
   })

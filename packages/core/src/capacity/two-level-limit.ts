@@ -133,10 +133,11 @@ export class TwoLevelLimit {
 
   /**
    * Whether the slots above the lower level add hardly any throughput: durations grow by more than the square root of
-   * the growth in flight, so completions grow by less than that. Then a higher limit is not worth a try.
+   * the growth in flight, so completions grow by less than that. Then a higher limit is not worth a try. A third more
+   * in flight explains a ratio of 4 to 3; a surprising one says that the baseline is outdated.
    */
   get saturated(): boolean {
-    return this.#ratio > Math.max(Math.sqrt(1 / LOWER), this.swing)
+    return this.#ratio > Math.max(Math.sqrt(1 / LOWER), this.swing) && this.#ratio <= SURPRISINGLY_LONG
   }
 
   /**
