@@ -18,9 +18,11 @@ const CALM = 1.12
 /** Largest step, as a factor: in general, up or down alike, so that chance alone leads nowhere; and up while calm. */
 const STEEPEST = 1.1
 const STEEPEST_CALM_RISE = 1.5
-/** Busy windows whose median shows a swing, and their least number. */
-const SWING_MEMORY = 15
-const SWING_LEAST = 5
+/** Last changes between busy windows whose median shows a swing, and their least number. */
+const CHANGES = 15
+const LEAST_CHANGES = 5
+/** Busy windows over which the variance of rarer changes is averaged. */
+const SWING_MEMORY = 100
 /** Median of the absolute value of a normal variable, in standard deviations. */
 const MEDIAN = 0.6745
 /** Variance of the logarithm of the ratio between the mean durations of two windows of 50 completions, by chance. */
@@ -67,7 +69,8 @@ export interface WindowReading {
  *
  * Where D swings by itself from window to window, by more than chance and the steps of L explain, a fall, a cut and a
  * surprise need a ratio beyond four standard deviations of that swing: the rise of all durations at once is no evidence.
- * The median of the last changes is the measure: it is known after a few windows, and a single change does not move it.
+ * The median of the last changes is known after a few windows, and a single change does not move it; their mean square
+ * over 100 windows knows the rarer ones.
  *
  * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
  * limit. Pure arithmetic on the given durations; it reads no clock. O(1).
@@ -101,10 +104,15 @@ export class TwoLevelLimit {
   #settleMs = 0
   /** Absolute logarithms of the ratios between neighbouring D at L, less those of steps: the last ones. */
   readonly #changes: number[] = []
+  /** Mean of their squares, over more of them. */
+  #variance = 0
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
   constructor(initial: number, min: number, max: number, before?: TwoLevelLimit) {
-    if (before) this.#changes = before.#changes
+    if (before) {
+      this.#changes = before.#changes
+      this.#variance = before.#variance
+    }
     this.#min = min
     this.#max = max
     this.#level = initial
@@ -146,8 +154,8 @@ export class TwoLevelLimit {
    */
   get swing(): number {
     const { length } = this.#changes
-    if (length < SWING_LEAST) return 1
-    const variance = ([...this.#changes].sort((a, b) => a - b)[length >> 1]! / MEDIAN) ** 2
+    const median = length < LEAST_CHANGES ? 0 : [...this.#changes].sort((a, b) => a - b)[length >> 1]!
+    const variance = Math.max((median / MEDIAN) ** 2, this.#variance)
     return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, variance - CHANCE)))
   }
 
@@ -174,8 +182,10 @@ export class TwoLevelLimit {
     if (this.#durationMs > 0) {
       // A step of the limit may have changed durations by as much: of whole slots, more where they are few.
       const step = Math.max(Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
-      this.#changes.push(Math.max(0, Math.abs(Math.log(durationMs / this.#durationMs)) - step))
-      if (this.#changes.length > SWING_MEMORY) this.#changes.shift()
+      const byItself = Math.max(0, Math.abs(Math.log(durationMs / this.#durationMs)) - step)
+      this.#changes.push(byItself)
+      if (this.#changes.length > CHANGES) this.#changes.shift()
+      this.#variance += (Math.min(byItself, 1) ** 2 - this.#variance) / SWING_MEMORY
     }
     this.#durationMs = durationMs
     this.#measuredAt = this.#limit
