@@ -21,6 +21,8 @@ const STEEPEST_CALM_RISE = 1.5
 /** Last changes between busy windows whose median shows a swing, and their least number. */
 const CHANGES = 15
 const LEAST_CHANGES = 5
+/** Multiple of the variance that the median of so few changes may show by chance. */
+const UNCERTAIN = 2
 /** Busy windows over which the variance of rarer changes is averaged. */
 const SWING_MEMORY = 100
 /** Median of the absolute value of a normal variable, in standard deviations. */
@@ -155,8 +157,8 @@ export class TwoLevelLimit {
   get swing(): number {
     const { length } = this.#changes
     const median = length < LEAST_CHANGES ? 0 : [...this.#changes].sort((a, b) => a - b)[length >> 1]!
-    const variance = Math.max((median / MEDIAN) ** 2, this.#variance)
-    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, variance - CHANCE)))
+    const excess = Math.max((median / MEDIAN) ** 2 - UNCERTAIN * CHANCE, this.#variance - CHANCE)
+    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, excess)))
   }
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
