@@ -75,7 +75,7 @@ const PROGRAMS: readonly [what: string, source: string, most: number][] = [
   [
     'a queue alone',
     `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-    22.9,
+    23.1,
   ],
   [
     'a budget alone',

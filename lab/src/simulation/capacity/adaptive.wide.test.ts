@@ -2,6 +2,7 @@ import { type AdaptiveCapacity, adaptive, fixed } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
 import {
   afterShortage,
+  alternating,
   CACHED,
   HOLD_OUTS,
   NEEDED,
@@ -41,6 +42,19 @@ function shares({ stretches, best }: Trial, seeds: readonly number[]): number[] 
 
 const cores16: Machine = { kind: 'sharing', cores: 16, workMs: 50 }
 const MINUTE = 60
+
+/** Served of the capacity of cores that are always asked for: from the second to the fifth minute, and to the 30th. */
+function sharesOf(cores: number, workMs: number, max = 1_000): [number, number] {
+  const stretches = [{ forMs: 1_800_000, machine: { kind: 'sharing', cores, workMs } as const }]
+  const runs = SEEDS.map((seed) => simulate(adaptive({ max }), { seed, stretches }))
+  const served = (fromS: number, toS: number): number =>
+    mean(
+      runs.flatMap((run) => run.slice(fromS, toS)),
+      (second) => second.served,
+    )
+  const capacity = (cores / workMs) * 1_000
+  return [served(60, 300) / capacity, served(600, 1_800) / capacity]
+}
 
 describe('adaptive, as a share of the best fixed limit', () => {
   it.each(TABLE)('$name', (trial) => {
@@ -95,13 +109,17 @@ describe('adaptive, where nothing runs short', () => {
     expect(tenth.reduce((sum, share) => sum + share, 0) / tenth.length, `${tenth}`).toBeGreaterThan(least)
   })
 
-  it.each([200, 500, 2_000, 3_000, 4_000, 10_000, 60_000])(
-    'grows to what is asked where all requests become slower and quicker together, in waves of %d ms',
-    (periodMs) => {
-      const service = swinging(periodMs)
+  const waves = [200, 500, 1_000, 2_000, 3_000, 4_000, 10_000, 60_000].map(swinging)
+  it.each([...waves, alternating(0), alternating(0.9)])(
+    'grows to what is asked where all requests become slower and quicker together: $name',
+    (service) => {
       const asked = (NEEDED / service.meanMs) * 1_000
       const runs = SEEDS.slice(0, 3).map((seed) => simulate(adaptive(), unbounded(service, seed)))
-      const fifth = runs.map((run) => mean(run.slice(240), ({ served }) => served) / asked).sort((a, b) => a - b)
+      const served = (fromS: number, toS: number): number[] =>
+        runs.map((run) => mean(run.slice(fromS, toS), (second) => second.served) / asked).sort((a, b) => a - b)
+      const [first, fifth] = [served(0, 60), served(240, 300)]
+      // In waves of 4 s some runs need a second minute.
+      expect((first[0]! + first[1]! + first[2]!) / 3, `${first}`).toBeGreaterThan(0.5)
       expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
     },
   )
@@ -147,12 +165,25 @@ describe('adaptive, over time', () => {
     }
   })
 
-  it('does not climb to the top of a service that ends a few requests per second', () => {
-    const machine: Machine = { kind: 'sharing', cores: 8, workMs: 3_000 }
-    const runs = SEEDS.map((seed) => simulate(adaptive(), { seed, stretches: [{ forMs: 1_800_000, machine }] }))
+  it.each([
+    [8, 3_000, 0.65, 0.85],
+    [4, 1_000, 0.6, 0.85],
+    [4, 200, 0.85, 0.9],
+  ])('does not climb to the top of a service that ends few requests: %d cores, %d ms', (cores, workMs, soon, later) => {
     // Nearly all requests of the first climb still run when it ends: some runs overshoot, and take long to recover.
-    const late = runs.map((run) => mean(run.slice(600), ({ served }) => served) / (8 / 3))
-    expect(late.reduce((sum, share) => sum + share, 0) / late.length, `${late}`).toBeGreaterThan(0.7)
+    const shares = sharesOf(cores, workMs)
+    expect(shares[0]).toBeGreaterThan(soon)
+    expect(shares[1]).toBeGreaterThan(later)
+  })
+
+  it('overshoots where one or two requests end per second, and serves little for half an hour', () => {
+    const [soon, later] = sharesOf(2, 1_000)
+    expect(soon).toBeGreaterThan(0.1)
+    expect(soon).toBeLessThan(0.35)
+    expect(later).toBeGreaterThan(0.3)
+    expect(later).toBeLessThan(0.7)
+    const [knowing] = sharesOf(2, 1_000, 4)
+    expect(knowing).toBeGreaterThan(0.8)
   })
 
   it('does not grow while idle, and is ready for the next surge', () => {

@@ -163,7 +163,16 @@ export function swinging(periodMs: number): Unbounded {
   }
 }
 
-/** The same wait after sixteen cores of 50 ms, of which four fifths are asked for: for ten minutes. */
+/** A wait of 50 or 250 ms in turn for all requests, for half a second each, times 1 ± `spread` for each request. */
+export function alternating(spread: number): Unbounded {
+  return {
+    name: `50 or 250 ms in turn, ± ${100 * spread} %`,
+    lastingMs: (random, nowMs) => (Math.floor(nowMs / 500) % 2 === 0 ? 50 : 250) * (1 + spread * (2 * random() - 1)),
+    meanMs: 150,
+  }
+}
+
+/** The same wait as in {@link swinging} after sixteen cores of 50 ms, of which four fifths are asked for: for ten minutes. */
 export function swingingBehindCores(periodMs: number, seed: number): Scenario {
   const machine = sharing(16, 50, { elsewhereMs: swinging(periodMs).lastingMs })
   const stretches = [{ forMs: 600_000, machine, perSecond: SWINGING_ASKED }]

@@ -213,7 +213,8 @@ export class AdaptiveCapacity implements Capacity {
     } else {
       this.#fullMs += elapsedMs
       const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
-      if (!due || this.#rule.looking) return
+      if (!due) return
+      // During a look it begins after it.
       if (this.#rule.saturated) this.#fullMs = 0
       else this.#climb = this.#nextClimb(true)
     }

@@ -170,7 +170,25 @@ describe('Climb', () => {
   it('ends where few requests end, if those of each age take longer', () => {
     // Fewer than three per second: levels of 1.5 s have four completions.
     const limits = climbed(20, kneeAt(8, exponential(3_000)), 60_000)
-    expect(limits.filter((limit) => limit < 640).length).toBeGreaterThanOrEqual(15)
+    expect(limits.filter((limit) => limit < 640).length).toBeGreaterThanOrEqual(19)
+  })
+
+  it('waits for ten completions as long as requests end, and not longer than 1.5 s after the last', () => {
+    const stepsAt = (endsMs: readonly number[]): number => {
+      const climb = new Climb(20, 1_000)
+      for (let i = 0; i < 20; i++) climb.start()
+      for (let ms = 1; ms < 60_000; ms++) {
+        climb.pass(1, true)
+        if (endsMs.includes(ms)) climb.complete(ms)
+        if (climb.limit > 20) return ms
+      }
+      return Number.POSITIVE_INFINITY
+    }
+    const everyMs = (ms: number, times: number): number[] => Array.from({ length: times }, (_, i) => (i + 1) * ms)
+    expect(stepsAt(everyMs(1_000, 20))).toBe(10_000)
+    expect(stepsAt(everyMs(1_000, 4))).toBe(5_500)
+    expect(stepsAt(everyMs(100, 20))).toBe(1_500)
+    expect(stepsAt([])).toBe(1_500)
   })
 
   it('looks twice as long at a level that leaves a suspicion', () => {

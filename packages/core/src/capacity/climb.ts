@@ -13,6 +13,8 @@ const STEP = 2
 const SHORTEST_MS = 200
 const ENOUGH = 100
 const CAREFUL_ENOUGH = 30
+/** Completions for which the longest round waits, as long as requests end. */
+const LEAST = 10
 /**
  * Longest round, and the longest part of its beginning that is left out. With requests of 5 s, four rounds climb from
  * 20 to 200 before the first request has ended.
@@ -55,8 +57,9 @@ interface Round {
  * level allows, and waits for 30 completions. The climb ends if the requests of the higher level were slower than these,
  * too, by one standard error; otherwise it goes on from here, with this round as its only data.
  *
- * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
- * is in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
+ * A round lasts 200 ms and 100 completions, or 1.5 s. After that it waits for ten, since a few ends prove nothing and
+ * the next level would drown them, but only as long as some end: if none does in 1.5 s, nothing shows that too much is
+ * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
  * waiting requests counts, from one mean duration after the step on.
  *
  * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
@@ -86,6 +89,8 @@ export class Climb {
   /** A request was admitted since, and did not run. */
   #undone = false
   #elapsedMs = 0
+  /** `#elapsedMs` at the last end that counts. */
+  #lastEndMs = 0
   #settleMs = 0
   #spentMs = 0
 
@@ -154,6 +159,7 @@ export class Climb {
     this.#ages.end(durationMs, counts)
     if (!counts) return
     this.#completions++
+    this.#lastEndMs = this.#elapsedMs
     if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.#durationsMs += durationMs
     if (this.#isOver) this.#judge()
   }
@@ -174,6 +180,8 @@ export class Climb {
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
     if (this.#completions >= enough) return this.#measuredMs >= SHORTEST_MS + this.#settleMs
     if (this.careful || this.#measuredMs < longer * LONGEST_MS) return false
+    const silent = this.#completions === 0 || this.#elapsedMs - this.#lastEndMs >= LONGEST_MS
+    if (this.#completions < LEAST && !silent) return false
     return this.#doubt === undefined || this.#completions >= CAREFUL_ENOUGH
   }
 

@@ -82,6 +82,33 @@ describe('TwoLevelLimit', () => {
     }
   })
 
+  it('knows a swing after a few windows, and neither looks nor cuts because of it', () => {
+    const rule = settled()
+    let at = 0
+    const swing = (): number => [60, 150, 240, 150][at++ % 4]!
+    steady(rule, 20, swing)
+    expect(rule.swing).toBeGreaterThan(4)
+    const { limit } = rule
+    let looks = 0
+    for (let i = 0; i < 60; i++) {
+      const before = rule.looking
+      steady(rule, 1, swing)
+      if (rule.looking && !before) looks++
+    }
+    expect(looks).toBeLessThanOrEqual(4)
+    expect(rule.limit).toBeGreaterThan(limit)
+  })
+
+  it('does not take a service that becomes slower or quicker for one that swings', () => {
+    for (const factor of [0.2, 5]) {
+      const rule = settled()
+      for (let i = 0; i < 10; i++) {
+        steady(rule, 60, () => 100 * factor ** (i % 2))
+        expect(rule.swing, `${factor}`).toBe(1)
+      }
+    }
+  })
+
   it('does not take the chance of 50 completions for a swing, and settles as if durations were exact', () => {
     const random = seededRandom(5)
     const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
@@ -167,6 +194,7 @@ describe('TwoLevelLimit', () => {
     expect(rule.saturated).toBe(true)
     // All last fifty times as long, at both levels.
     while (!rule.looking) steady(rule, 1, () => 5_000)
+    expect(rule.saturated).toBe(false)
     while (rule.looking) steady(rule, 1, () => 5_000)
     expect(rule.saturated).toBe(false)
   })

@@ -18,8 +18,15 @@ const CALM = 1.12
 /** Largest step, as a factor: in general, up or down alike, so that chance alone leads nowhere; and up while calm. */
 const STEEPEST = 1.1
 const STEEPEST_CALM_RISE = 1.5
-/** Busy windows over which the variance of a swing is averaged. */
+/** Last changes between busy windows whose median shows a swing, and their least number. */
+const CHANGES = 15
+const LEAST_CHANGES = 5
+/** Multiple of the variance that the median of so few changes may show by chance. */
+const UNCERTAIN = 2
+/** Busy windows over which the variance of rarer changes is averaged. */
 const SWING_MEMORY = 100
+/** Median of the absolute value of a normal variable, in standard deviations. */
+const MEDIAN = 0.6745
 /** Variance of the logarithm of the ratio between the mean durations of two windows of 50 completions, by chance. */
 const CHANCE = 2 / 50
 /** Standard deviations of a swing that prove more than one: the windows of a look are further apart than neighbours. */
@@ -62,11 +69,13 @@ export interface WindowReading {
  * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Otherwise B becomes the
  *    mean of B and D', or D' if they differ by more than 1.3 times, and L is restored.
  *
- * Where D swings by itself from window to window, by more than chance and the steps of L explain, a fall and a cut need a
- * ratio beyond four standard deviations of that swing: until then the rise of all durations at once is no evidence.
+ * Where D swings by itself from window to window, by more than chance and the steps of L explain, a fall, a cut and a
+ * surprise need a ratio beyond four standard deviations of that swing: the rise of all durations at once is no evidence.
+ * The median of the last changes is known after a few windows, and a single change does not move it; their mean square
+ * over 100 windows knows the rarer ones.
  *
  * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
- * limit. Pure arithmetic on the given durations; it reads no clock. O(1), allocates nothing.
+ * limit. Pure arithmetic on the given durations; it reads no clock. O(1).
  *
  * The ratio of durations is that of TCP Vegas and of Gradient2 in Netflix's concurrency-limits; the regular look below,
  * instead of a remembered best, is BBR's. The two levels are ours, see docs/decisions/adaptive-limit.md.
@@ -95,12 +104,17 @@ export class TwoLevelLimit {
   #windowsSinceLook: number = LOOK_EVERY - 1
   #calmWindows = 0
   #settleMs = 0
-  /** Mean square of the logarithm of the ratio between neighbouring D at L, less that of a step. */
+  /** Absolute logarithms of the ratios between neighbouring D at L, less those of steps: the last ones. */
+  readonly #changes: number[] = []
+  /** Mean of their squares, over more of them. */
   #variance = 0
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
   constructor(initial: number, min: number, max: number, before?: TwoLevelLimit) {
-    if (before) this.#variance = before.#variance
+    if (before) {
+      this.#changes = before.#changes
+      this.#variance = before.#variance
+    }
     this.#min = min
     this.#max = max
     this.#level = initial
@@ -129,10 +143,11 @@ export class TwoLevelLimit {
 
   /**
    * Whether the slots above the lower level add hardly any throughput: durations grow by more than the square root of
-   * the growth in flight, so completions grow by less than that. Then a higher limit is not worth a try.
+   * the growth in flight, so completions grow by less than that. Then a higher limit is not worth a try. A third more
+   * in flight explains a ratio of 4 to 3; a surprising one says that the baseline is outdated.
    */
   get saturated(): boolean {
-    return this.#ratio > Math.max(Math.sqrt(1 / LOWER), this.swing)
+    return this.#ratio > Math.max(Math.sqrt(1 / LOWER), this.swing) && this.#ratio <= SURPRISINGLY_LONG
   }
 
   /**
@@ -140,7 +155,10 @@ export class TwoLevelLimit {
    * chance alone, and more if all requests become slower and quicker together.
    */
   get swing(): number {
-    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, this.#variance - CHANCE)))
+    const { length } = this.#changes
+    const median = length < LEAST_CHANGES ? 0 : [...this.#changes].sort((a, b) => a - b)[length >> 1]!
+    const excess = Math.max((median / MEDIAN) ** 2 - UNCERTAIN * CHANCE, this.#variance - CHANCE)
+    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, excess)))
   }
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
@@ -166,15 +184,20 @@ export class TwoLevelLimit {
     if (this.#durationMs > 0) {
       // A step of the limit may have changed durations by as much: of whole slots, more where they are few.
       const step = Math.max(Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
-      const byItself = Math.abs(Math.log(durationMs / this.#durationMs)) - step
-      this.#variance += (clamp(byItself, 0, 1) ** 2 - this.#variance) / SWING_MEMORY
+      const byItself = Math.max(0, Math.abs(Math.log(durationMs / this.#durationMs)) - step)
+      this.#changes.push(byItself)
+      if (this.#changes.length > CHANGES) this.#changes.shift()
+      this.#variance += (Math.min(byItself, 1) ** 2 - this.#variance) / SWING_MEMORY
     }
     this.#durationMs = durationMs
     this.#measuredAt = this.#limit
     this.#ratio = this.#ratio > 0 ? this.#ratio + (ratio - this.#ratio) / RATIO_MEMORY : ratio
     this.#windowsSinceLook++
     // The first window after a look contains requests from the lower level.
-    const surprising = this.#windowsSinceLook > 1 && (ratio > SURPRISINGLY_LONG || ratio < SURPRISINGLY_SHORT)
+    const { swing } = this
+    const surprising =
+      this.#windowsSinceLook > 1 &&
+      (ratio > Math.max(SURPRISINGLY_LONG, swing) || ratio < Math.min(SURPRISINGLY_SHORT, 1 / swing))
     if (surprising || this.#windowsSinceLook >= LOOK_EVERY || this.#level < CONFIRMED * this.#confirmed) {
       this.#look(durationMs)
       return
@@ -187,7 +210,7 @@ export class TwoLevelLimit {
         : clamp(Math.sqrt(growth), 1 / STEEPEST, STEEPEST)
     let change = this.#level * (factor - 1)
     if (change > 0 && change < 1) change = Math.max(change, Math.min(1, 4 * (growth - 1)))
-    if (change > 0 || ratio > this.swing) this.#setLevel(this.#level + change)
+    if (change > 0 || ratio > swing) this.#setLevel(this.#level + change)
   }
 
   #look(durationMs: number): void {
