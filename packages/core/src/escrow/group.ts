@@ -60,6 +60,10 @@ export class Line {
   }
 }
 
+function firstTag(line: Line | undefined): number {
+  return line?.leastTag(Number.MAX_VALUE, -1) ?? Number.POSITIVE_INFINITY
+}
+
 /** A node that asks: the amount owed to others if it gets `cost`, and its growth with each further unit. */
 export interface Debtor {
   owed(cost: number): number
@@ -292,8 +296,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /**
    * A child stands in line with another cost than before, or with another tag; returns whether that changes this group's
-   * cost. That is the cost of its first child: with another one's, the first children of two groups could each have to
-   * wait for the other group.
+   * cost. That is the cost of its first child, even if that was last refused for more than its part and its wait is over:
+   * with another one's, the first children of two groups could each have to wait for the other group.
    */
   rank(child: Node): boolean {
     const { waitsFor, exceeds } = this
@@ -304,6 +308,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     if (this.parent === undefined) return false
     this.waitsFor = this.#line?.firstCost() ?? Number.POSITIVE_INFINITY
     this.exceeds = this.#large?.firstCost() ?? Number.POSITIVE_INFINITY
+    if (this.waitsFor < Number.POSITIVE_INFINITY && firstTag(this.#large) * TIE < firstTag(this.#line))
+      this.waitsFor = this.exceeds
     return this.waitsFor !== waitsFor || this.exceeds !== exceeds
   }
 
