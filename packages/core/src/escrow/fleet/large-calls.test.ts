@@ -54,7 +54,7 @@ describe.each([
   ['of one process', 0],
   ['of two processes', 1],
 ] as const)('tenants %s', (_, second) => {
-  it.each([25, 100, WINDOW_MS / 7, undefined])(
+  it.each([25, 100, WINDOW_MS / 7, 160, 250, 400, undefined])(
     'that ask for nearly all of the limit, every %s ms, are served in turns',
     (everyMs) => {
       const dear = { cost: () => 990, ...(everyMs !== undefined && { everyMs }) }
