@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
 import type { EscrowOptions } from './options.js'
+import { Node } from './tenants.js'
 
 const WINDOW_MS = 1_000
 const LIMIT = 1_000
@@ -280,5 +281,23 @@ describe('a call that is never served', () => {
     ])
     expect(total(used['giant'])).toBe(0)
     expect(total(used['polite'])).toBeGreaterThan(0.97 * WINDOWS * 15 * 4.55)
+  })
+})
+
+describe('a large call for which many tenants lend their claims', () => {
+  it('is judged without a look at each of them', () => {
+    const MANY = 400
+    const escrow = new WeightedFairEscrow({
+      ...{ limit: 100 * MANY, windowMs: WINDOW_MS, reserve: 'strict', estimates: 'asked', clock: manualClock() },
+    })
+    const names = Array.from({ length: MANY }, (_, at) => `tenant ${at}`)
+    for (const name of names) escrow.check(name, 1)
+    for (const name of names.slice(1, 0.9 * MANY)) expect(escrow.check(name, 98 * MANY).allowed).toBe(false)
+    const looks = vi.spyOn(Node.prototype, 'ownClaim')
+    expect(escrow.peek(names[0]!, 80 * MANY).allowed).toBe(true)
+    expect(looks.mock.calls.length).toBeLessThan(20)
+    looks.mockRestore()
+    expect(escrow.check(names[0]!, 80 * MANY).allowed).toBe(true)
+    expect(escrow.snapshot().remaining).toBe((100 - 80) * MANY - MANY)
   })
 })

@@ -235,8 +235,9 @@ export class Ledger {
 
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
-    const { cost, tenant, branch, part, lenders } = this.judged
+    const { cost, tenant, branch, part } = this.judged
     const { tau } = this.#budget
+    const lenders = this.#lenders.to(this.judged, this.#budget)
     if (branch !== undefined) {
       this.#open(tenant)
       branch.parent!.part = part
@@ -254,8 +255,11 @@ export class Ledger {
     }
     this.#budget.left -= cost
     recount(tenant, this.#budget.tau)
+    let mayBeFree = true
     for (const lender of lenders) {
-      reclaim(lender, this.#budget)
+      // Once nothing is free in a group of tenants, that stays so.
+      const free = reclaim(lender, this.#budget, mayBeFree)
+      mayBeFree = free > 0 || !this.#root.isFlat
       if (lender.ownClaim(tau) <= this.#budget.tolerance) this.#lenders.drop(lender)
     }
     return tenant.place
@@ -280,7 +284,6 @@ export class Ledger {
     if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {
       release(tenant, 1, this.#budget.tau)
     } else if (!isInLine) {
-      tenant.parent.lend(tenant)
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }

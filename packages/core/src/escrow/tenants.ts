@@ -81,6 +81,8 @@ export class Tenant extends Node {
   name = ''
   /** Named in the hierarchy. */
   isNamed = false
+  /** It lends its claim. */
+  lends = false
   /** Amounts that could not be charged. */
   debt = 0
   /** It has asked for something in this window. */
@@ -115,6 +117,7 @@ export class Tenant extends Node {
     this.weight = weight
     this.parent = group
     this.slot = -1
+    this.lends = false
     this.isNamed = isNamed
     this.debt = 0
     this.hasAsked = false

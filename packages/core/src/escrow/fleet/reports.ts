@@ -129,14 +129,7 @@ export class Reports {
    * Notes that a tenant of this whole weight, which has used `used`, lacks credit for a cost, or is refused, when the
    * part `elapsed` of the window has passed.
    */
-  note(
-    tenant: string,
-    weight: number,
-    used: number,
-    cost: number,
-    elapsed: number,
-    isRefused: boolean,
-  ): void {
+  note(tenant: string, weight: number, used: number, cost: number, elapsed: number, isRefused: boolean): void {
     const known = this.#know(tenant)
     if (known === undefined) return
     known.weight = weight
