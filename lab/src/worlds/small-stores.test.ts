@@ -57,3 +57,17 @@ it('keeps that for minutes: a store of five, by seeds', () => {
     expect(rule! / none!).toBeGreaterThan(0.9)
   }
 })
+
+it('serves most of it with a store of two at ordinary loads, too, although it may take that for a shortage', () => {
+  const parts = [0.5, 0.7, 0.9].flatMap((load) =>
+    [1, 2, 3, 4].map((seed) => {
+      const world = worldOf(200, 2, load, false, 300, seed)
+      const [rule, none] = ['fair-clock', 'none'].map((name) =>
+        sum(simulate(world, RULES.get(name)!).known.served.slice(10)),
+      )
+      return rule! / none!
+    }),
+  )
+  expect(Math.min(...parts)).toBeGreaterThan(0.7)
+  expect(sum(parts) / parts.length).toBeGreaterThan(0.9)
+})

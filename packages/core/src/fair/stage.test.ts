@@ -1,6 +1,7 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
-import type { Gate, Outcome, Stage } from '../index.js'
+import type { FairOptions, Gate, Outcome, Stage } from '../index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { blue } from './blue.js'
@@ -115,18 +116,37 @@ describe('two resources behind one gate', () => {
 })
 
 describe('a client that hangs up before each answer', () => {
-  it('is blamed under rule blue for the shortage that it makes, as if it waited', () => {
-    const others = [false, true].map((leaves) => {
+  /** The served share of ordinary flows beside an attacker with these names and rate: if it waits, and if it leaves. */
+  const beside = (names: number, perSecond: number, fair: FairOptions, seconds: number): number[] =>
+    [false, true].map((leaves) => {
       const clock = manualClock()
-      const gate = createGate({ clock, random: seededRandom(5), fair: blue() })
+      const gate = createGate({ clock, random: seededRandom(5), fair })
       const take = bucket(100)
-      return play(gate, clock, 150, [
+      return play(gate, clock, seconds, [
         { perSecond: 64, flow: oneOf('ordinary', 8), take },
-        { perSecond: 400, flow: () => 'attacker', take, leaves },
+        { perSecond, flow: oneOf('attacker', names), take, leaves },
       ])[0]!
     })
-    expect(others[0]).toBeGreaterThan(0.8)
-    expect(others[1]).toBeGreaterThan(0.9 * others[0]!)
+
+  it('is blamed under rule blue for the shortage that it makes, as if it waited', () => {
+    const [waiting, leaving] = beside(1, 400, blue(), 150)
+    expect(waiting).toBeGreaterThan(0.8)
+    expect(leaving).toBeGreaterThan(0.9 * waiting!)
+  })
+
+  it.each(
+    byWidth(
+      [[20, 2_000]],
+      [
+        [1, 400],
+        [20, 400],
+        [20, 2_000],
+        [20, 5_000],
+      ],
+    ) as [number, number][],
+  )('takes no more from others than if it waited: %i names, %i/s', (names, perSecond) => {
+    const [waiting, leaving] = beside(names, perSecond, {}, 100)
+    expect(leaving).toBeGreaterThan(0.9 * waiting!)
   })
 })
 

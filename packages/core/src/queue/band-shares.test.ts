@@ -252,6 +252,58 @@ describe('a share of the slots', () => {
     expect(started.slice(5)).toEqual(['w'])
   })
 
+  it('lets a band have no more than it keeps while a wide request of another would leave it less', async () => {
+    const { ask, end, started } = bandsOf([{}, { share: 0.2, lendable: 0 }], { concurrency: 5, bypass: 0 })
+    ask('a', HIGH)
+    ask('w', { ...HIGH, width: 4 })
+    for (const name of ['b1', 'b2', 'b3']) ask(name, LOW)
+    await settled()
+    expect(started).toEqual(['a', 'b1'])
+    await end('a')
+    expect(started.slice(2)).toEqual(['w'])
+  })
+
+  it.each<[string, Record<'a' | 'w' | 'n', readonly [width: number, units: number]>, number]>([
+    ['slots', { a: [2, 1], w: [4, 1], n: [1, 9] }, 2 * 4],
+    ['units', { a: [1, 30], w: [1, 40], n: [3, 10] }, (2 * 40) / 10],
+    ['slots, and none of the pool', { a: [2, 0], w: [4, 0], n: [1, 9] }, 2 * 4],
+  ])(
+    'counts only what the request that is passed lacks, whatever else the others take: %s',
+    async (_, needs, passing) => {
+      const needOf = (name: string): readonly [number, number] => needs[name[0] as 'a' | 'w' | 'n']
+      const { ask, started, end } = bandsOf([{ most: 0.5 }], {
+        concurrency: 10,
+        pool: { size: 100, unitsOf: ({ flow }) => needOf(flow)[1] },
+        maxWaitMs: 1e6,
+      })
+      const send = (name: string): unknown => ask(name, { ...HIGH, flow: name, width: needOf(name)[0] })
+      for (const name of ['a', 'w', ...Array.from({ length: 12 }, (_, i) => `n${i}`)]) send(name)
+      for (let i = 0; i < passing; i++) {
+        await settled()
+        expect(started.slice(1)).toContain(`n${i}`)
+        await end(`n${i}`)
+      }
+      await settled()
+      expect(started.slice(1)).toEqual(Array.from({ length: passing }, (_, i) => `n${i}`))
+      await end('a')
+      expect(started.slice(1 + passing)[0]).toBe('w')
+    },
+  )
+
+  it('lets what takes none of the pool pass a request that lacks only units, without end', async () => {
+    const { ask, started, end } = bandsOf([{ most: 0.5 }], {
+      pool: { size: 10, unitsOf: ({ flow }) => (flow === 'n' ? 0 : 3) },
+      maxWaitMs: 1e6,
+    })
+    ask('a', { ...HIGH, flow: 'a' })
+    ask('w', { ...HIGH, flow: 'w' })
+    for (let i = 0; i < 30; i++) ask(`n${i}`, { ...HIGH, flow: 'n' })
+    for (let i = 0; i < 30; i++) await end(`n${i}`)
+    expect(started.length).toBe(31)
+    await end('a')
+    expect(started.at(-1)).toBe('w')
+  })
+
   it('is checked', () => {
     const make =
       (...bands: BandOptions[]) =>

@@ -15,7 +15,7 @@ import {
  * admissions still have their effect.
  */
 const SETTLES = 0.075
-/** A look takes away the share that fails, within these bounds: so only the delivered rate is admitted. */
+/** A look takes away the share that fails, so only the delivered rate is admitted; mostly within these bounds. */
 export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes of each half is known. */
@@ -158,7 +158,9 @@ export class Looks {
   /** Begins one: `share` of the admissions fails beyond the usual share. */
   begin(share: number): void {
     this.looking = true
-    this.limit = this.#before.perSecond * (1 - Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, share)))
+    const depth = Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, share))
+    // The last part halves the failures of a shortage of any depth: taking half away from ten times too much does not.
+    this.limit = this.#before.perSecond * (1 - Math.max(depth, share / (2 - share)))
   }
 
   /** A request is admitted: returns the ticket for `report`. */
