@@ -70,7 +70,7 @@ class Pair {
     const wrong = Math.abs(decision.guarantee - guarantee) * (1 - this.plain.tau)
     must(wrong <= 2 * this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
     if (!allowed) this.#told(decision, answer)
-    if (!allowed && reason !== 'never') this.plain.told(tenant, this.weights.get(tenant)!, decision.retryAfterMs)
+    if (!allowed && reason !== 'never') this.plain.told(tenant, this.weights.get(tenant)!, decision.retryAfterMs, cost)
     return decision
   }
 

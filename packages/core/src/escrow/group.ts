@@ -60,6 +60,10 @@ export class Line {
   }
 }
 
+function firstTag(line: Line | undefined): number {
+  return line?.leastTag(Number.MAX_VALUE, -1) ?? Number.POSITIVE_INFINITY
+}
+
 /** A node that asks: the amount owed to others if it gets `cost`, and its growth with each further unit. */
 export interface Debtor {
   owed(cost: number): number
@@ -103,8 +107,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   #planes: Planes | undefined
   /** Children with waiting tenants. */
   #line: Line | undefined
-  /** Children with tenants that were last refused for more than their part of the limit, and the claims of those. */
+  /** Children with tenants that were last refused for more than their part of the limit. */
   #large: Line | undefined
+  /** The claims of those that lend. */
   #lent: Claims | undefined
   /** The sum of the children's claims. */
   readonly #sum: Plane = new Plane()
@@ -207,7 +212,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /** The claims of an undivided budget, for which the time of their fading is known. */
   get claims(): Claims | undefined {
-    return this.#groups.length === 0 ? this.#claims : undefined
+    return this.isFlat ? this.#claims : undefined
   }
 
   /** The highest level up to `ceiling` at which the children's claims, and a newcomer's, fit into `room`. */
@@ -248,7 +253,12 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return this.#large?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
 
-  /** Upper bound of the amount that becomes free without the claims of all those tenants. */
+  /** Its children are tenants: without the claim of one, another one has as much more. */
+  get isFlat(): boolean {
+    return this.#groups.length === 0
+  }
+
+  /** The amount that becomes free without the claims of all lenders in here; an upper bound, unless it is flat. */
   mostLent(tau: number): number {
     this.locate()
     let most = this.#lent?.total(this.level, tau) ?? 0
@@ -281,9 +291,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.#sum.spoil()
   }
 
-  /** Counts the claim of a tenant among those that it may lend, or no longer. */
-  lend({ exceeds, released, slot, weight, passed }: Tenant): void {
-    if (exceeds === Number.POSITIVE_INFINITY || released > 0) this.#lent?.drop(slot)
+  /** Counts the claim of a tenant among those that are lent, or no longer. */
+  lend({ lends, released, slot, weight, passed }: Tenant): void {
+    if (!lends || released > 0) this.#lent?.drop(slot)
     else {
       this.#lent ??= new Claims()
       this.#lent.set(slot, weight, passed)
@@ -292,8 +302,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /**
    * A child stands in line with another cost than before, or with another tag; returns whether that changes this group's
-   * cost. That is the cost of its first child: with another one's, the first children of two groups could each have to
-   * wait for the other group.
+   * cost. That is the cost of its first child, even if that was last refused for more than its part and its wait is over:
+   * with another one's, the first children of two groups could each have to wait for the other group.
    */
   rank(child: Node): boolean {
     const { waitsFor, exceeds } = this
@@ -304,6 +314,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     if (this.parent === undefined) return false
     this.waitsFor = this.#line?.firstCost() ?? Number.POSITIVE_INFINITY
     this.exceeds = this.#large?.firstCost() ?? Number.POSITIVE_INFINITY
+    if (this.waitsFor < Number.POSITIVE_INFINITY && firstTag(this.#large) * TIE < firstTag(this.#line))
+      this.waitsFor = this.exceeds
     return this.waitsFor !== waitsFor || this.exceeds !== exceeds
   }
 

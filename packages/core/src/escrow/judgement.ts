@@ -16,8 +16,6 @@ export const LEAST_RETRY_MS = 1
 /** A level within this factor of the highest has not sunk. */
 const SAME = 1 - 1e-12
 
-const NOBODY: readonly Tenant[] = []
-
 /** One cost and its verdict. One object is reused: a check allocates nothing here. */
 export class Judgement implements Debtor {
   cost = 0
@@ -35,8 +33,8 @@ export class Judgement implements Debtor {
   exceeds = false
   /** If it is refused: the amount that is missing. */
   lack = 0
-  /** If it is allowed: the tenants without whose claims it would not be. */
-  lenders: readonly Tenant[] = NOBODY
+  /** If it is allowed only because others lend their claims to it. */
+  isLent = false
   /** For a tenant that is not active: the highest node that becomes active with it. */
   branch: Group | Tenant | undefined
   /** The level of the group above that branch, as a part of the highest. */
@@ -78,7 +76,7 @@ export class Judgement implements Debtor {
   decide(tenant: Tenant, cost: number, budget: Budget, isAlone: boolean): void {
     this.#tenant = tenant
     this.cost = cost
-    this.lenders = NOBODY
+    this.isLent = false
     this.exceeds = false
     this.#tau = undefined
     if (tenant.active) this.#find(tenant)
@@ -114,9 +112,9 @@ export class Judgement implements Debtor {
   }
 
   /** Notes that the cost is allowed because others lend their claims. Smaller costs need not be. */
-  borrowFrom(lenders: readonly Tenant[]): void {
-    this.lenders = lenders
-    this.remaining = 0
+  borrowFromLenders(): void {
+    this.#allow('borrows', 0)
+    this.isLent = true
   }
 
   #allow(verdict: EscrowVerdict, remaining: number): void {

@@ -136,7 +136,7 @@ export class Ledger {
 
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers)
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#budget.most)
   }
 
   #bringBack(memory: Memory): void {
@@ -235,8 +235,9 @@ export class Ledger {
 
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
-    const { cost, tenant, branch, part, lenders } = this.judged
+    const { cost, tenant, branch, part } = this.judged
     const { tau } = this.#budget
+    const lenders = this.#lenders.to(this.judged, this.#budget)
     if (branch !== undefined) {
       this.#open(tenant)
       branch.parent!.part = part
@@ -254,8 +255,11 @@ export class Ledger {
     }
     this.#budget.left -= cost
     recount(tenant, this.#budget.tau)
+    let mayBeFree = true
     for (const lender of lenders) {
-      reclaim(lender, this.#budget)
+      // Once nothing is free in a group of tenants, that stays so.
+      const free = reclaim(lender, this.#budget, mayBeFree)
+      mayBeFree = free > 0 || !this.#root.isFlat
       if (lender.ownClaim(tau) <= this.#budget.tolerance) this.#lenders.drop(lender)
     }
     return tenant.place
@@ -275,10 +279,11 @@ export class Ledger {
     else this.#lenders.drop(tenant)
     this.#waiting.add(tenant, this.#budget.nowMs)
     tenant.waitsFor = cost
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
+      node.isHungry ||= this.#exceedsPart(node, cost)
     if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {
       release(tenant, 1, this.#budget.tau)
     } else if (!isInLine) {
-      tenant.parent.lend(tenant)
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }
@@ -286,16 +291,22 @@ export class Ledger {
 
   /** Notes that the tenant of the last judgement returns in `retryMs`: claims of the next window wait for it. */
   turnAway(retryMs: number = this.judged.retryMs): void {
-    const { tenant } = this.judged
+    const { tenant, cost } = this.judged
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
     if (!tenant.active) {
       const { name, weight, parent: group, isNamed } = tenant
       if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
-        this.#turnedAway.set(name, { weight, group, isNamed, returnMs })
+        this.#turnedAway.set(name, { weight, group, isNamed, returnMs, isHungry: this.#exceedsPart(tenant, cost) })
       return
     }
     this.#return(tenant)
     tenant.returnMs = returnMs
+  }
+
+  /** Its use and `cost` are more than its part of the limit. */
+  #exceedsPart(node: Group | Tenant, cost: number): boolean {
+    const { most, tolerance } = this.#budget
+    return node.used + node.elsewhere + cost > node.due * most + tolerance
   }
 
   /**

@@ -1,7 +1,7 @@
 import type { Budget } from './budget.js'
 import { type Group, TIE } from './group.js'
 import type { Judgement } from './judgement.js'
-import type { Tenant } from './tenants.js'
+import type { Node, Tenant } from './tenants.js'
 
 /** Tenants that wait, in order of refusal. */
 export class WaitingTenants {
@@ -62,31 +62,63 @@ export class WaitingTenants {
  */
 export class Lenders {
   readonly #tenants: Set<Tenant> = new Set()
+  /** Those that lend to the last judged tenant, as far as they are known. */
+  #chosen: Tenant[] | undefined
 
   /** It was refused last. */
   add(tenant: Tenant): void {
     this.#tenants.delete(tenant)
     this.#tenants.add(tenant)
+    tenant.lends = true
+    tenant.parent.lend(tenant)
   }
 
-  /** Judges again, without the claims of as many of them as are needed; `decide` judges. */
+  /**
+   * Judges again, without the claims of as many of them as are needed; `decide` judges. O(log n) if a tenant's own group
+   * is all that may lend to it, and has no groups in it; otherwise O(n·log n), as far as there may be enough.
+   */
   help(judged: Judgement, { left, tau, tolerance }: Budget, decide: () => void): void {
     const { tenant, cost, lack } = judged
     const scope = scopeOf(tenant, cost, left + tolerance)
     if (scope === undefined) return
-    const own = tenant.exceeds < Number.POSITIVE_INFINITY ? tenant.ownClaim(tau) : 0
+    const own = tenant.lends ? tenant.ownClaim(tau) : 0
     if (scope.mostLent(tau) - own < lack - tolerance) return
-    const lenders: Tenant[] = []
+    this.#chosen = undefined
+    if (scope.isFlat) {
+      judged.borrowFromLenders()
+      return
+    }
+    const chosen: Tenant[] = []
+    let most = 0
     for (const lender of this.#to(tenant, scope, tau)) {
+      for (let node: Node = lender; node.parent !== undefined; node = node.parent) most += node.ownClaim(tau)
       release(lender, 1, tau)
-      lenders.push(lender)
+      chosen.push(lender)
+      if (most < lack - tolerance) continue
       decide()
       if (judged.allowed) break
     }
     const { allowed } = judged
-    for (const lender of lenders) release(lender, -1, tau)
-    if (allowed) judged.borrowFrom(lenders)
-    else if (lenders.length > 0) decide()
+    for (const lender of chosen) release(lender, -1, tau)
+    if (!allowed) decide()
+    else {
+      judged.borrowFromLenders()
+      this.#chosen = chosen
+    }
+  }
+
+  /** The tenants that lend to the judged one. */
+  to({ tenant, lack, isLent }: Judgement, { tau, tolerance }: Budget): readonly Tenant[] {
+    if (!isLent) return NOBODY
+    if (this.#chosen !== undefined) return this.#chosen
+    const chosen: Tenant[] = []
+    let lent = 0
+    for (const lender of this.#to(tenant, tenant.parent, tau)) {
+      if (lent >= lack - tolerance) break
+      lent += lender.ownClaim(tau)
+      chosen.push(lender)
+    }
+    return chosen
   }
 
   /** Those in a group that have a claim to lend to a tenant. */
@@ -101,13 +133,18 @@ export class Lenders {
 
   /** It has lent all. */
   drop(tenant: Tenant): void {
+    if (!tenant.lends) return
     this.#tenants.delete(tenant)
+    tenant.lends = false
+    tenant.parent.lend(tenant)
   }
 
   clear(): void {
     this.#tenants.clear()
   }
 }
+
+const NOBODY: readonly Tenant[] = []
 
 function isIn(tenant: Tenant, scope: Group): boolean {
   let node: Group | Tenant = tenant
@@ -139,19 +176,20 @@ export function release(tenant: Tenant, count: 1 | -1, tau: number): void {
   recount(tenant, tau)
 }
 
-/** Lets a released claim return as far as it is free on each level. */
-export function reclaim(tenant: Tenant, budget: Budget): void {
+/** Lets a released claim return as far as it is free on each level, which is nowhere if not `mayBeFree`; returns the free part. */
+export function reclaim(tenant: Tenant, budget: Budget, mayBeFree = true): number {
   tenant.parent.locate()
   tenant.guarantee = tenant.weight * tenant.parent.level
-  reclaimFrom(tenant, budget)
+  const free = reclaimFrom(tenant, budget, mayBeFree)
   recount(tenant, budget.tau)
+  return free
 }
 
 /** Returns the free part. */
-function reclaimFrom(node: Group | Tenant, budget: Budget): number {
+function reclaimFrom(node: Group | Tenant, budget: Budget, mayBeFree: boolean): number {
   if (node.parent === undefined) return budget.left
-  const others = node.parent.othersClaim(node, budget.tau)
-  const free = Math.max(0, reclaimFrom(node.parent, budget) - others)
+  const others = mayBeFree ? node.parent.othersClaim(node, budget.tau) : Number.POSITIVE_INFINITY
+  const free = Math.max(0, reclaimFrom(node.parent, budget, mayBeFree) - others)
   node.released--
   if (node.ownClaim(budget.tau) > free) node.passed = node.guarantee - free
   return free

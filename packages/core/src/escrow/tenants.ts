@@ -27,6 +27,8 @@ export class Node {
   waitsFor: number = Number.POSITIVE_INFINITY
   /** The same of the tenants that were last refused for more than their part of the limit. */
   exceeds: number = Number.POSITIVE_INFINITY
+  /** It was refused more than its part of the limit, all its use included, and has not been content since then. */
+  isHungry = false
   /** The lowest finish tag of siblings with a tenant that waits for an available cost, as last computed. */
   rivalTag: number = Number.POSITIVE_INFINITY
   /** The guarantee of its weight, including the part that counts as used before; as last computed. */
@@ -51,9 +53,10 @@ export class Node {
     return this.released > 0 ? 0 : Math.max(0, this.guarantee - this.passedBy(tau))
   }
 
-  /** The part of the root's budget for its weight. */
+  /** The part of the root's budget for its weight; of a newcomer, as if it were active. */
   get due(): number {
-    return this.parent === undefined ? 1 : (this.parent.due * this.weight) / this.parent.activeWeight
+    const { parent, weight, active } = this
+    return parent === undefined ? 1 : (parent.due * weight) / (parent.activeWeight + (active ? 0 : weight))
   }
 
   /** Clears the state of the window. */
@@ -67,6 +70,7 @@ export class Node {
     this.released = 0
     this.waitsFor = Number.POSITIVE_INFINITY
     this.exceeds = Number.POSITIVE_INFINITY
+    this.isHungry = false
     this.guarantee = 0
   }
 }
@@ -77,6 +81,8 @@ export class Tenant extends Node {
   name = ''
   /** Named in the hierarchy. */
   isNamed = false
+  /** It lends its claim. */
+  lends = false
   /** Amounts that could not be charged. */
   debt = 0
   /** It has asked for something in this window. */
@@ -111,6 +117,7 @@ export class Tenant extends Node {
     this.weight = weight
     this.parent = group
     this.slot = -1
+    this.lends = false
     this.isNamed = isNamed
     this.debt = 0
     this.hasAsked = false
@@ -197,6 +204,8 @@ export interface Place {
 export interface TurnedAway extends Place {
   readonly weight: number
   readonly returnMs: number
+  /** It was refused more than its part of the limit. */
+  readonly isHungry: boolean
 }
 
 /** A tenant's debt from a past window. */
@@ -222,12 +231,13 @@ export interface Kept extends Place {
   readonly standing: Share
 }
 
-/** A member's share of its group's use, per weight. */
+/** A member's share of its group's use. */
 interface Share {
-  /** Its advantage over the member that got least. */
+  /** Its advantage, per weight, over the member that got least. */
   readonly ahead: number
   /** The cost for which it waits; 0 if it does not. */
   readonly asks: number
+  readonly isHungry: boolean
 }
 
 /**
@@ -254,6 +264,7 @@ export class Memory {
   readonly kept: Kept[] = []
   readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
+  readonly #limit: number
 
   /**
    * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
@@ -264,55 +275,53 @@ export class Memory {
     turnedAway: ReadonlyMap<string, TurnedAway>,
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
+    limit: number,
   ) {
+    this.#limit = limit
     const room = Math.floor(maxStrangers * KEPT)
     for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
     const keep = (
       name: string,
-      of: Place & { weight: number },
-      share: number,
+      { weight, group, isNamed, returnMs, isHungry }: TurnedAway,
       debt: number,
-      returnMs: number,
-      asks = 0,
+      standing = this.#newcomer(group, isHungry),
       exceeds = Number.POSITIVE_INFINITY,
     ): void => {
-      const { weight, group, isNamed } = of
       if (!isNamed && this.kept.length >= room) return
-      const standing = { ahead: this.#ahead(group, share), asks }
       this.kept.push({ name, weight, group, isNamed, debt, returnMs, exceeds, standing })
-      for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent) {
-        const shareOfGroup = node.active ? this.#shareOf(node, this.#standings.has(node)) : node.parent.level
-        this.#groups.set(node, { ahead: this.#ahead(node.parent, shareOfGroup), asks: asksOf(node) })
-      }
+      for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent)
+        this.#groups.set(
+          node,
+          node.active ? this.#standingOf(node, this.#standings.has(node)) : this.#newcomer(node.parent, isHungry),
+        )
     }
     const lateDebt = (name: string): number => lateDebts.get(name)?.amount ?? 0
     for (const tenant of tenants) {
-      const { name, weight, parent: group, isNamed, hasAsked, returnMs, exceeds } = tenant
+      const { name, weight, parent: group, isNamed, hasAsked, isHungry, returnMs, exceeds } = tenant
       const debt = tenant.debt + lateDebt(name)
-      if (tenant !== group.shared && (hasAsked || debt > 0))
-        keep(
-          name,
-          { weight, group, isNamed },
-          this.#shareOf(tenant, wantsMore(tenant)),
-          debt,
-          returnMs,
-          asksOf(tenant),
-          exceeds,
-        )
+      if (tenant === group.shared || !(hasAsked || debt > 0)) continue
+      const standing = this.#standingOf(tenant, wantsMore(tenant))
+      keep(name, { weight, group, isNamed, returnMs, isHungry }, debt, standing, exceeds)
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))
-    for (const [name, one] of turnedAway)
-      if (!known.has(name)) keep(name, one, one.group.level, lateDebt(name), one.returnMs)
+    for (const [name, one] of turnedAway) if (!known.has(name)) keep(name, one, lateDebt(name))
     for (const [name, one] of lateDebts)
-      if (!known.has(name) && !turnedAway.has(name)) keep(name, one, one.group.level, one.amount, 0)
+      if (!known.has(name) && !turnedAway.has(name)) keep(name, { ...one, returnMs: 0, isHungry: false }, one.amount)
   }
 
-  /** Its relevant amount, per weight; 0 if it could have had more and does not want it. */
-  #shareOf(node: Group | Tenant, wants: boolean): number {
-    const { used, elsewhere, carried, weight } = node
-    const isUp = (used + elsewhere + carried) * TIE >= weight * node.parent!.level
-    return wants || isUp ? shareOf(node) : 0
+  /** One that wanted more than its part, in vain, stands as if it had used its guarantee. */
+  #newcomer(group: Group, isHungry: boolean): Share {
+    return { ahead: isHungry ? this.#ahead(group, group.level) : 0, asks: 0, isHungry }
+  }
+
+  #standingOf(node: Group | Tenant, wants: boolean): Share {
+    const { used, elsewhere, carried, weight, due } = node
+    const parent = node.parent!
+    const all = used + elsewhere
+    const isUp = (all + carried) * TIE >= weight * parent.level
+    const isHungry = (node.isHungry || all > due * this.#limit * TIE) && (wants || isUp)
+    return { ahead: isHungry ? this.#ahead(parent, shareOf(node)) : 0, asks: asksOf(node), isHungry }
   }
 
   /** A tenant wants more, and so do its groups. */
@@ -348,6 +357,7 @@ export class Memory {
     const asks = new Map<Node, number>()
     const stand = (child: Node, standing: Share): void => {
       child.ahead = standing.ahead * child.weight
+      child.isHungry = standing.isHungry
       if (standing.asks > 0) asks.set(child, standing.asks)
       add(child)
     }
@@ -355,8 +365,12 @@ export class Memory {
     for (const [group, standing] of this.#groups) stand(group, standing)
     for (const [group, members] of children) {
       group.entryAhead = levelBelow(members, limit * group.due)
-      for (const member of members)
+      const hungry = members.filter(({ isHungry }) => isHungry)
+      for (const member of hungry)
         member.ahead = Math.max(member.ahead, member.weight * group.entryAhead - (asks.get(member) ?? 0))
+      const part = (limit * group.due) / group.activeWeight
+      const most = Math.max(0, Math.min(group.entryAhead, levelAbove(hungry, part) - part))
+      for (const member of members) if (!member.isHungry) member.ahead = member.weight * most
     }
     const evenly = (group: Group): number =>
       children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
@@ -397,6 +411,18 @@ function levelBelow(members: readonly Node[], amount: number): number {
     above += member.ahead
   }
   return Math.max(0, (above - amount) / weight)
+}
+
+/** The level per weight to which these members are lifted from their advantages by `part` for each weight of theirs. */
+function levelAbove(members: readonly Node[], part: number): number {
+  let [weight, below, room] = [0, 0, 0]
+  for (const member of members) room += part * member.weight
+  for (const member of members.toSorted((a, b) => a.ahead / a.weight - b.ahead / b.weight)) {
+    if ((weight * member.ahead) / member.weight - below >= room) break
+    weight += member.weight
+    below += member.ahead
+  }
+  return weight > 0 ? (room + below) / weight : 0
 }
 
 /** The relevant amount of a node, per weight. */

@@ -54,7 +54,7 @@ describe.each([
   ['of one process', 0],
   ['of two processes', 1],
 ] as const)('tenants %s', (_, second) => {
-  it.each([25, 100, WINDOW_MS / 7, undefined])(
+  it.each([25, 100, WINDOW_MS / 7, 160, 250, 400, undefined])(
     'that ask for nearly all of the limit, every %s ms, are served in turns',
     (everyMs) => {
       const dear = { cost: () => 990, ...(everyMs !== undefined && { everyMs }) }
@@ -105,4 +105,19 @@ describe.each([
       expect(used['waiting']!.slice(9)).not.toContain(0)
     },
   )
+
+  it('leave a polite tenant its demand, beside a call that is never served', () => {
+    const of = (process: 0 | 1, name: string, cost: number, everyMs: number, weight = 1): Asker => ({
+      ...{ name, process, cost: () => cost, everyMs, weight },
+    })
+    const used = use([
+      of(second, 'heavy', 173, 20, 4),
+      of(0, 'light', 15, 140, 4),
+      of(second, 'lightest', 5, 140),
+      of(0, 'polite', 4.55, WINDOW_MS / 15),
+      of(0, 'giant', 914, 100),
+    ])
+    expect(total(used['giant'])).toBe(0)
+    expect(total(used['polite'])).toBeGreaterThan(0.9 * WINDOWS * 15 * 4.55)
+  })
 })

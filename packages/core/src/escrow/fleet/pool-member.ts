@@ -78,7 +78,7 @@ export class PoolMember {
     this.terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#reports = new Reports(terms.windowMs, maxTenants)
+    this.#reports = new Reports(maxTenants)
     this.#debts = new Debts(maxTenants)
     this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
@@ -245,7 +245,7 @@ export class PoolMember {
   ): void {
     const used = this.#credit.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).used : 0
     const name = this.#credit.nameOf(tenant)
-    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), nowMs, isRefused)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), isRefused)
   }
 
   /** Reports the state here to the pool, first of all of this tenant, and returns some credit. */
@@ -443,7 +443,7 @@ export class PoolMember {
     const isOver = !this.#credit.isOpen(nowMs)
     if (isOver) this.#reports.nameAnew()
     const [elapsed, idle] = isOver ? [1, 0] : [this.#credit.elapsed(nowMs), Math.max(0, this.#credit.unspent - back)]
-    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, stakeOf, elapsed, nowMs)
+    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, stakeOf, elapsed)
     const ahead = this.#credit.wantsAhead(this.terms.quantum, nowMs)
     return { need, back, ahead, spent: all.used + kept, ...report }
   }

@@ -65,9 +65,8 @@ function tellsOf(refusal: RefusedRequest, { tenant, weight, share, need }: Credi
 interface Known {
   /** The tenant's whole weight. */
   weight: number
-  /** Its refused cost, and until when it is in line with that. */
+  /** Its refused cost, if the pool does not know of that yet. */
   ask: number
-  untilMs: number
   /** Its demand, per window. */
   rate: number
   isFrozen: boolean
@@ -91,8 +90,6 @@ export interface Report {
   readonly kept: number
 }
 
-/** A refused tenant is in line for this part of a window: it is told to return in a tenth at most, and may be late. */
-const WANTING = 0.15
 /** Demand in the first part of a window is measured as if it took this long. */
 const FIRST_LOOK = 0.01
 
@@ -109,7 +106,6 @@ const FIRST_LOOK = 0.01
  * highest at the member that refuses most.
  */
 export class Reports {
-  readonly #wantingMs: number
   readonly #most: number
   #tenants: Map<string, Known> = new Map()
   /** Those that asked in the last window, and not yet in this one. */
@@ -124,8 +120,7 @@ export class Reports {
   #toldUsed = 0
   #kept = 0
 
-  constructor(windowMs: number, maxTenants: number) {
-    this.#wantingMs = windowMs * WANTING
+  constructor(maxTenants: number) {
     // One more represents all tenants beyond the limit.
     this.#most = maxTenants + 1
   }
@@ -134,15 +129,7 @@ export class Reports {
    * Notes that a tenant of this whole weight, which has used `used`, lacks credit for a cost, or is refused, when the
    * part `elapsed` of the window has passed.
    */
-  note(
-    tenant: string,
-    weight: number,
-    used: number,
-    cost: number,
-    elapsed: number,
-    nowMs: number,
-    isRefused: boolean,
-  ): void {
+  note(tenant: string, weight: number, used: number, cost: number, elapsed: number, isRefused: boolean): void {
     const known = this.#know(tenant)
     if (known === undefined) return
     known.weight = weight
@@ -150,7 +137,6 @@ export class Reports {
     known.isFrozen ||= isRefused
     if (!isRefused) return
     known.ask = cost
-    known.untilMs = nowMs + this.#wantingMs
     this.#refused.add(tenant)
   }
 
@@ -196,7 +182,6 @@ export class Reports {
     idle: number,
     stakeOf: StakeOf,
     elapsed: number,
-    nowMs: number,
   ): Report {
     const most = mostReported(members)
     const tenants: TenantReport[] = []
@@ -212,7 +197,7 @@ export class Reports {
       known.kept = known.share < 1 ? Math.max(0, Math.min(known.granted, idle - this.#kept)) : 0
       this.#kept += known.kept
       if (!known.isFrozen && stake.used > 0 && tenant !== asker) known.rate = stake.used / Math.max(elapsed, FIRST_LOOK)
-      const ask = known.untilMs > nowMs ? known.ask : 0
+      const { ask } = known
       known.ask = 0
       tenants.push({ tenant, weight: known.weight, used: stake.used + known.kept, rate: known.rate, ask })
       this.#refused.delete(tenant)
@@ -274,7 +259,7 @@ export class Reports {
     if (!this.hasRoomFor(tenant)) return undefined
     const share = this.#before.get(tenant)?.share ?? 1
     this.#before.delete(tenant)
-    known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, granted: 0, kept: 0, told: undefined }
+    known = { weight: 1, ask: 0, rate: 0, isFrozen: false, share, granted: 0, kept: 0, told: undefined }
     this.#tenants.set(ownCopy(tenant), known)
     return known
   }
