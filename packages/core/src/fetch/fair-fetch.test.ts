@@ -140,7 +140,13 @@ describe('fairFetch', () => {
   it('leaves an answer without a body, which may serve many requests, as it was', async () => {
     const NOTHING = new Response(null, { status: 204, headers: { RateLimit: 'theirs' } })
     const budget = quota({ limit: 10, windowMs: 1_000 })
-    const handle = fairFetch(() => NOTHING, { ...quiet, flow: () => 'a', rateLimit: 'always', quota: budget })
+    const handle = fairFetch(() => NOTHING, {
+      ...quiet,
+      flow: () => 'a',
+      rateLimit: 'always',
+      quota: budget,
+      clock: () => 0,
+    })
     const told = [await handle(new Request(URL)), await handle(new Request(URL))]
     expect(told.map(({ headers }) => headers.get('ratelimit')?.replace(/;t=.*/, ''))).toEqual([
       'theirs, "quota";r=9',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createGate, refuse, type Stage } from '@fairlead/core'
 import { escrow } from '@fairlead/core/escrow'
-import { limitStage, probeStage } from '@fairlead/core/testing'
+import { limitStage, manualClock, probeStage } from '@fairlead/core/testing'
 import { Cases, type ContractCase } from './cases.js'
 import type { Reply } from './client.js'
 import type { AdapterHarness } from './harness.js'
@@ -139,7 +139,9 @@ export function refusalCases<Target extends readonly unknown[]>(harness: Adapter
     'a budget of an inner gate that is used up: no failure, and no cost, to the outer one',
     () => ({
       stages: [spent],
-      inner: [{ gate: createGate({ fair: false, budget: escrow({ limit: 1, windowMs: 60_000 }) }) }],
+      inner: [
+        { gate: createGate({ fair: false, budget: escrow({ limit: 1, windowMs: 60_000 }), clock: manualClock() }) },
+      ],
     }),
     async (rig) => {
       costs.length = 0
