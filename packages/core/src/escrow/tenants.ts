@@ -265,10 +265,11 @@ export class Memory {
   readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
   readonly #limit: number
+  readonly #left: number
 
   /**
    * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
-   * for which there is room.
+   * for which there is room; `left` is the part of the limit that nobody used.
    */
   constructor(
     tenants: readonly Tenant[],
@@ -276,8 +277,10 @@ export class Memory {
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
     limit: number,
+    left: number,
   ) {
     this.#limit = limit
+    this.#left = left
     const room = Math.floor(maxStrangers * KEPT)
     for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
     const keep = (
@@ -321,7 +324,7 @@ export class Memory {
     const all = used + elsewhere
     const isUp = (all + carried) * TIE >= weight * parent.level
     const isHungry = (node.isHungry || all > due * this.#limit * TIE) && (wants || isUp)
-    return { ahead: isHungry ? this.#ahead(parent, shareOf(node)) : 0, asks: asksOf(node), isHungry }
+    return { ahead: isHungry ? this.#ahead(parent, shareOf(node), all) : 0, asks: asksOf(node), isHungry }
   }
 
   /** A tenant wants more, and so do its groups. */
@@ -335,10 +338,15 @@ export class Memory {
     }
   }
 
-  /** Advantage per weight of a member with this share in a group. */
-  #ahead(group: Group, share: number): number {
+  /**
+   * Advantage per weight of a member with this share in a group. If it used nothing, it has paid by its part of the
+   * budget that was left: the one that it waits for may never be served.
+   */
+  #ahead(group: Group, share: number, used = 0): number {
     const standing = this.#standings.get(group)
-    return standing === undefined ? 0 : Math.max(0, Math.min(standing.most, share - standing.least))
+    if (standing === undefined) return 0
+    const paid = used <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
+    return Math.max(0, Math.min(standing.most, share - standing.least) - paid)
   }
 
   /**
