@@ -298,15 +298,21 @@ describe('a call that cannot be served beside a small one of another tenant', ()
     ['paced', 20, 5, 990, 1],
     ['paced', 1, 5, 900, 8],
     ['paced', 1, 100, 900, 30],
-  ] as const)('does not keep hungry tenants out for ever: %s, %d with %d beside %d', (reserve, count, cost, large, calls) => {
-    const used = use([quiet(calls === 1 ? 1 : 100 / calls, WINDOW_MS / calls), ...hungry(count, cost), giant(large)], {
-      reserve,
-    })
-    const got = hungry(count, cost).map(({ name }) => total(used[name]!.slice(WINDOWS / 2)))
-    expect(total(used['giant'])).toBe(0)
-    expect(total(got)).toBeGreaterThan((LIMIT / 15) * (WINDOWS / 2))
-    expect(Math.min(...got)).toBeGreaterThan(0)
-  })
+  ] as const)(
+    'does not keep hungry tenants out for ever: %s, %d with %d beside %d',
+    (reserve, count, cost, large, calls) => {
+      const used = use(
+        [quiet(calls === 1 ? 1 : 100 / calls, WINDOW_MS / calls), ...hungry(count, cost), giant(large)],
+        {
+          reserve,
+        },
+      )
+      const got = hungry(count, cost).map(({ name }) => total(used[name]!.slice(WINDOWS / 2)))
+      expect(total(used['giant'])).toBe(0)
+      expect(total(got)).toBeGreaterThan((LIMIT / 15) * (WINDOWS / 2))
+      expect(Math.min(...got)).toBeGreaterThan(0)
+    },
+  )
 
   it('still has its turn, if it can be served', () => {
     const used = use([...hungry(1, 100), giant(900)], { reserve: 'strict' })
