@@ -245,6 +245,8 @@ interface Share {
  */
 interface WantedBounds {
   least: number
+  /** The use of the one that got least. */
+  leastUsed: number
   most: number
 }
 
@@ -331,21 +333,24 @@ export class Memory {
   #note(tenant: Tenant): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { parent, waitsFor, weight } = node
-      const standing = this.#standings.get(parent) ?? { least: Number.POSITIVE_INFINITY, most: parent.level }
+      const standing = this.#standings.get(parent) ?? {
+        least: Number.POSITIVE_INFINITY,
+        leastUsed: 0,
+        most: parent.level,
+      }
       this.#standings.set(parent, standing)
+      if (shareOf(node) < standing.least) standing.leastUsed = node.used + node.elsewhere
       standing.least = Math.min(standing.least, shareOf(node))
       if (waitsFor < Number.POSITIVE_INFINITY) standing.most = Math.max(standing.most, waitsFor / weight)
     }
   }
 
-  /**
-   * Advantage per weight of a member with this share in a group. If it used nothing, it has paid by its part of the
-   * budget that was left: the one that it waits for may never be served.
-   */
+  /** Advantage per weight. If neither it nor the one behind was served, it has paid by its part of the unused budget. */
   #ahead(group: Group, share: number, used = 0): number {
     const standing = this.#standings.get(group)
     if (standing === undefined) return 0
-    const paid = used <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
+    const paid =
+      used + standing.leastUsed <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
     return Math.max(0, Math.min(standing.most, share - standing.least) - paid)
   }
 
