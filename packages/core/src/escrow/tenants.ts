@@ -245,8 +245,8 @@ interface Share {
  */
 interface WantedBounds {
   least: number
-  /** The use of the one that got least. */
-  leastUsed: number
+  /** The most that one of them used. */
+  used: number
   most: number
 }
 
@@ -335,22 +335,22 @@ export class Memory {
       const { parent, waitsFor, weight } = node
       const standing = this.#standings.get(parent) ?? {
         least: Number.POSITIVE_INFINITY,
-        leastUsed: 0,
+        used: 0,
         most: parent.level,
       }
       this.#standings.set(parent, standing)
-      if (shareOf(node) < standing.least) standing.leastUsed = node.used + node.elsewhere
+      standing.used = Math.max(standing.used, node.used + node.elsewhere)
       standing.least = Math.min(standing.least, shareOf(node))
       if (waitsFor < Number.POSITIVE_INFINITY) standing.most = Math.max(standing.most, waitsFor / weight)
     }
   }
 
-  /** Advantage per weight. If neither it nor the one behind was served, it has paid by its part of the unused budget. */
+  /** Advantage per weight. If no member that wants more was served, it has paid by its part of the unused budget. */
   #ahead(group: Group, share: number, used = 0): number {
     const standing = this.#standings.get(group)
     if (standing === undefined) return 0
     const paid =
-      used + standing.leastUsed <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
+      Math.max(used, standing.used) <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
     return Math.max(0, Math.min(standing.most, share - standing.least) - paid)
   }
 
