@@ -241,11 +241,11 @@ interface Share {
 }
 
 /**
- * Amounts per weight of the members of a group that wanted more: the least, and the largest that may be compensated.
+ * Of the members of a group that wanted more: the least amount per weight, the largest that may be compensated, and the
+ * largest use of one.
  */
 interface WantedBounds {
   least: number
-  /** The most that one of them used. */
   used: number
   most: number
 }
@@ -268,10 +268,9 @@ export class Memory {
   readonly #groups: Map<Group, Share> = new Map()
   readonly #limit: number
   readonly #left: number
-
   /**
-   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
-   * for which there is room; `left` is the part of the limit that nobody used.
+   * Reads the active tenants of a window, of which `left` is unused, and those that asked in vain. `maxStrangers` is the
+   * number of unnamed ones for which there is room.
    */
   constructor(
     tenants: readonly Tenant[],
@@ -333,11 +332,7 @@ export class Memory {
   #note(tenant: Tenant): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { parent, waitsFor, weight } = node
-      const standing = this.#standings.get(parent) ?? {
-        least: Number.POSITIVE_INFINITY,
-        used: 0,
-        most: parent.level,
-      }
+      const standing = this.#standings.get(parent) ?? { least: shareOf(node), used: 0, most: parent.level }
       this.#standings.set(parent, standing)
       standing.used = Math.max(standing.used, node.used + node.elsewhere)
       standing.least = Math.min(standing.least, shareOf(node))
