@@ -95,7 +95,7 @@ export interface Quota {
   readonly windowMs: number | undefined
   /** The flow's present ceiling: its use in this window plus the rest. */
   readonly limit: number
-  /** The largest cost that would have been admitted next. */
+  /** At least this would have been admitted next. */
   readonly remaining: number
   /** Time until the window ends, in milliseconds from now. */
   readonly resetAfterMs: number

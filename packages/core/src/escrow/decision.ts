@@ -21,7 +21,7 @@ export interface EscrowDecision {
   readonly borrowed: boolean
   /** The tenant's present ceiling: its use plus its remainder. */
   readonly limit: number
-  /** A cost up to this is admitted if it is asked next. A little more may be; `peek` gives the exact answer. */
+  /** At least this is admitted if it is asked next. More may be, by borrowing; `peek` tells for a cost. */
   readonly remaining: number
   /** The guarantee of the tenant's weight in a window, a real number. */
   readonly guarantee: number

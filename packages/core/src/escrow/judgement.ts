@@ -22,7 +22,7 @@ export class Judgement implements Debtor {
   verdict: EscrowVerdict = 'never'
   /** The guarantee of the tenant's weight. */
   guarantee = 0
-  /** The largest cost that would be admitted next; within the guarantee, a little more may be. */
+  /** At least this is admitted next; within the guarantee, more may be borrowed. */
   remaining = 0
   /** Retry delay: 0 if allowed, Infinity if never. */
   retryMs = 0

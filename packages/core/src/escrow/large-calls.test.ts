@@ -284,6 +284,43 @@ describe('a call that is never served', () => {
   })
 })
 
+describe('a call that cannot be served beside a small one of another tenant', () => {
+  const quiet = (cost: number, everyMs: number): Asker => ({ name: 'quiet', cost, everyMs })
+  const hungry = (count: number, cost: number): Asker[] =>
+    Array.from({ length: count }, (_, at) => ({ name: `hungry ${at}`, cost, everyMs: 10 }))
+  const giant = (cost: number): Asker => ({ name: 'giant', cost, everyMs: WINDOW_MS / 50 })
+
+  it.each([
+    ['strict', 1, 5, 700, 1],
+    ['strict', 1, 100, 700, 1],
+    ['strict', 4, 5, 990, 1],
+    ['paced', 4, 5, 1_000, 1],
+    ['paced', 20, 5, 990, 1],
+    ['paced', 1, 5, 900, 8],
+    ['paced', 1, 100, 900, 30],
+  ] as const)(
+    'does not keep hungry tenants out for ever: %s, %d with %d beside %d',
+    (reserve, count, cost, large, calls) => {
+      const used = use(
+        [quiet(calls === 1 ? 1 : 100 / calls, WINDOW_MS / calls), ...hungry(count, cost), giant(large)],
+        {
+          reserve,
+        },
+      )
+      const got = hungry(count, cost).map(({ name }) => total(used[name]!.slice(WINDOWS / 2)))
+      expect(total(used['giant'])).toBe(0)
+      expect(total(got)).toBeGreaterThan((LIMIT / 15) * (WINDOWS / 2))
+      expect(Math.min(...got)).toBeGreaterThan(0)
+    },
+  )
+
+  it('still has its turn, if it can be served', () => {
+    const used = use([...hungry(1, 100), giant(900)], { reserve: 'strict' })
+    expect(total(used['giant'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+    expect(total(used['hungry 0'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
+  })
+})
+
 describe('a large call for which many tenants lend their claims', () => {
   it('is judged without a look at each of them', () => {
     const MANY = 400

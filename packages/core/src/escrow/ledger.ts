@@ -136,7 +136,15 @@ export class Ledger {
 
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#budget.most)
+    const { most, left } = this.#budget
+    return new Memory(
+      this.#roster.active(),
+      this.#turnedAway,
+      this.#lateDebts,
+      this.#maxStrangers,
+      most,
+      Math.max(0, left),
+    )
   }
 
   #bringBack(memory: Memory): void {

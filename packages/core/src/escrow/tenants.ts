@@ -241,10 +241,12 @@ interface Share {
 }
 
 /**
- * Amounts per weight of the members of a group that wanted more: the least, and the largest that may be compensated.
+ * Of the members of a group that wanted more: the least amount per weight, the largest that may be compensated, and the
+ * largest use of one.
  */
 interface WantedBounds {
   least: number
+  used: number
   most: number
 }
 
@@ -265,10 +267,10 @@ export class Memory {
   readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
   readonly #limit: number
-
+  readonly #left: number
   /**
-   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
-   * for which there is room.
+   * Reads the active tenants of a window, of which `left` is unused, and those that asked in vain. `maxStrangers` is the
+   * number of unnamed ones for which there is room.
    */
   constructor(
     tenants: readonly Tenant[],
@@ -276,8 +278,10 @@ export class Memory {
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
     limit: number,
+    left: number,
   ) {
     this.#limit = limit
+    this.#left = left
     const room = Math.floor(maxStrangers * KEPT)
     for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
     const keep = (
@@ -321,24 +325,28 @@ export class Memory {
     const all = used + elsewhere
     const isUp = (all + carried) * TIE >= weight * parent.level
     const isHungry = (node.isHungry || all > due * this.#limit * TIE) && (wants || isUp)
-    return { ahead: isHungry ? this.#ahead(parent, shareOf(node)) : 0, asks: asksOf(node), isHungry }
+    return { ahead: isHungry ? this.#ahead(parent, shareOf(node), all) : 0, asks: asksOf(node), isHungry }
   }
 
   /** A tenant wants more, and so do its groups. */
   #note(tenant: Tenant): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { parent, waitsFor, weight } = node
-      const standing = this.#standings.get(parent) ?? { least: Number.POSITIVE_INFINITY, most: parent.level }
+      const standing = this.#standings.get(parent) ?? { least: shareOf(node), used: 0, most: parent.level }
       this.#standings.set(parent, standing)
+      standing.used = Math.max(standing.used, node.used + node.elsewhere)
       standing.least = Math.min(standing.least, shareOf(node))
       if (waitsFor < Number.POSITIVE_INFINITY) standing.most = Math.max(standing.most, waitsFor / weight)
     }
   }
 
-  /** Advantage per weight of a member with this share in a group. */
-  #ahead(group: Group, share: number): number {
+  /** Advantage per weight. If no member that wants more was served, it has paid by its part of the unused budget. */
+  #ahead(group: Group, share: number, used = 0): number {
     const standing = this.#standings.get(group)
-    return standing === undefined ? 0 : Math.max(0, Math.min(standing.most, share - standing.least))
+    if (standing === undefined) return 0
+    const paid =
+      Math.max(used, standing.used) <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
+    return Math.max(0, Math.min(standing.most, share - standing.least) - paid)
   }
 
   /**

@@ -12,8 +12,8 @@ const MOST = 999_999_999_999_999
  * `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-11: a list of the quotas that are nearly
  * exhausted, or of all. Undefined if there are none to report.
  *
- * `q` is the flow's guarantee in a window of `w` seconds; `r` the largest cost that would be admitted next; both expire
- * after `t` seconds. All are integers: quotas rounded down, so that no client is promised too much, times rounded up.
+ * `q` is the flow's guarantee in a window of `w` seconds; at least `r` is admitted next; both expire after `t`
+ * seconds. All are integers: quotas rounded down, so that no client is promised too much, times rounded up.
  * No partition key is sent: readers of the fields could distinguish clients by it. With `'near'`, quotas far from
  * exhaustion are left out: a client might slow down for no reason.
  */
