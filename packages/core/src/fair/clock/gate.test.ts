@@ -52,6 +52,14 @@ describe('a gate with the fair clock serves the quiet and leaves nothing unused'
     }
   })
 
+  it('in a deep overload, too, in which refusals are known at once and successes half a second later', () => {
+    for (const seed of seeds) {
+      const service = { ...noisy, ratesAt: () => rates.map((rate) => (rate < 10 ? 1.35 : 1000)), mostAsked: 2_100 }
+      const { tally } = runService({ ...service, seconds: 90, delay: 0.5, failsLater: -0.5 }, seed)
+      expect(tally.share(quiet, 60, 90)).toBeGreaterThan(0.9)
+    }
+  })
+
   it('and tries more no faster than outcomes can show that it is too much', () => {
     for (const seed of seeds) {
       const service = {
@@ -531,6 +539,16 @@ describe('an outage of a service that has enough otherwise', () => {
       expect(tally.total('refused', flows, 0, 30)).toBe(0)
       expect(tally.total('refused', flows, end + 30, end + 60)).toBe(0)
       expect(tally.share(flows, end + 15, end + 60)).toBeGreaterThan(0.8)
+    }
+  })
+})
+
+describe('time-outs of requests, for a reason of their own', () => {
+  it.each([0.15, 0.3])('are no shortage, although they are known a second later than successes: %d of all', (share) => {
+    for (const seed of seeds) {
+      const service = { ...noisy, burst: 1e9, seconds: 240, failsAt: () => share, delay: 0.02, failsLater: 1 }
+      const { tally } = runService(service, seed)
+      expect(tally.total('refused', all, 120, 240) / tally.total('asked', all, 120, 240)).toBeLessThan(0.04)
     }
   })
 })

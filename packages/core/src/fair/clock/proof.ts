@@ -48,6 +48,9 @@ class Half {
   expected = 0
   /** Cost of the successful outcomes. */
   served = 0
+  /** Sums of the delays of failures, and of successes. */
+  failureDelay = 0
+  successDelay = 0
 
   scale(by: number): void {
     this.cost *= by
@@ -57,6 +60,13 @@ class Half {
     this.failures *= by
     this.expected *= by
     this.served *= by
+    this.failureDelay *= by
+    this.successDelay *= by
+  }
+
+  /** Whether failures are known later than successes. */
+  get isLate(): boolean {
+    return this.failureDelay * (this.outcomes - this.failures) > this.successDelay * this.failures
   }
 
   get perSecond(): number {
@@ -172,14 +182,19 @@ export class Looks {
     return half === this.#during ? -this.#serial - 1 : this.#serial + 1
   }
 
-  /** `expected`: failure rate of its flow's requests. */
-  report(ticket: number, failed: boolean, cost: number, expected: number): void {
+  /** `delay` seconds after its admission; `expected`: failure rate of its flow's requests. */
+  report(ticket: number, failed: boolean, cost: number, delay: number, expected: number): void {
     const half = this.#halfOf(ticket)
     if (half === undefined) return
     half.outcomes++
     half.expected += expected
-    if (failed) half.failures++
-    else half.served += cost
+    if (failed) {
+      half.failures++
+      half.failureDelay += delay
+    } else {
+      half.served += cost
+      half.successDelay += delay
+    }
   }
 
   /** The outcome of a request is unknown: it will not be reported. */
@@ -209,17 +224,21 @@ export class Looks {
     // Flows were reduced by different amounts, which alone is no relief: only equal mixes are compared.
     const mix = before.expected / before.outcomes - during.expected / during.outcomes
     const gone = (before.share - during.share - mix) / explained
+    // Outcomes that only one half lacks yet are of the later kind: time-outs, or successes beside immediate refusals.
+    const unknown = Math.abs(before.heard - during.heard) / explained
+    const [least, most] = before.isLate ? [gone - unknown, gone] : [gone, gone + unknown]
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.deliveredBefore = before.servedPerSecond
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     // Once requests are refused, refusing more is not free if as much less is served.
     const kept = during.servedPerSecond / before.servedPerSecond
-    if ((open || kept >= 1 - LEAST_DEPTH) && gone - SURE * error > GONE && error < GONE) {
+    if ((open || kept >= 1 - LEAST_DEPTH) && least - SURE * error > GONE && error < GONE) {
       this.clear()
       return 'free'
     }
     // Less certainty is needed before anything is refused than once a shortage was shown.
-    if (gone + (open ? 1 : VERY_SURE) * error < STAYED || (open && outcomes > MOST_OUTCOMES / 2)) {
+    const isDoubtful = open && outcomes > MOST_OUTCOMES / 2 && most - SURE * error <= GONE
+    if (most + (open ? 1 : VERY_SURE) * error < STAYED || isDoubtful) {
       this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
