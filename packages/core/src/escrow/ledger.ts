@@ -137,14 +137,8 @@ export class Ledger {
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
     const { most, left } = this.#budget
-    return new Memory(
-      this.#roster.active(),
-      this.#turnedAway,
-      this.#lateDebts,
-      this.#maxStrangers,
-      most,
-      Math.max(0, left),
-    )
+    const rest = Math.max(0, left)
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, most, rest)
   }
 
   #bringBack(memory: Memory): void {

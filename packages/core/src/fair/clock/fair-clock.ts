@@ -286,11 +286,10 @@ export class FairClock {
 
   /** Adds an outcome to the evidence on whether refusing is free. */
   #ends(failed: boolean, cost: number, served: number, admission: Admission, expected: number): void {
-    const delay = this.now - admission.at
-    this.#traffic.ends(failed, delay, cost)
+    this.#traffic.ends(failed, this.now - admission.at, cost)
     this.#traffic.serves(served)
     if (admission.window !== NO_WINDOW) this.slope.report(admission.window, cost, served)
-    this.looks.report(admission.look, failed, cost, delay, expected)
+    this.looks.report(admission.look, failed, cost, this.now - admission.at, expected)
     if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)

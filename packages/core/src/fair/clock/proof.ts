@@ -48,9 +48,8 @@ class Half {
   expected = 0
   /** Cost of the successful outcomes. */
   served = 0
-  /** Sums of the delays of failures, and of successes. */
-  failureDelay = 0
-  successDelay = 0
+  /** Sums of the delays of successes, and of failures. */
+  delays: number[] = [0, 0]
 
   scale(by: number): void {
     this.cost *= by
@@ -60,13 +59,12 @@ class Half {
     this.failures *= by
     this.expected *= by
     this.served *= by
-    this.failureDelay *= by
-    this.successDelay *= by
+    this.delays = this.delays.map((sum) => sum * by)
   }
 
   /** Whether failures are known later than successes. */
   get isLate(): boolean {
-    return this.failureDelay * (this.outcomes - this.failures) > this.successDelay * this.failures
+    return this.delays[1]! * (this.outcomes - this.failures) > this.delays[0]! * this.failures
   }
 
   get perSecond(): number {
@@ -188,13 +186,9 @@ export class Looks {
     if (half === undefined) return
     half.outcomes++
     half.expected += expected
-    if (failed) {
-      half.failures++
-      half.failureDelay += delay
-    } else {
-      half.served += cost
-      half.successDelay += delay
-    }
+    half.delays[failed ? 1 : 0]! += delay
+    if (failed) half.failures++
+    else half.served += cost
   }
 
   /** The outcome of a request is unknown: it will not be reported. */
