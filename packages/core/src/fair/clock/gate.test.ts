@@ -222,7 +222,7 @@ describe('a capacity that changes', () => {
       fair: {},
     }
     for (const seed of byWidth([1], [1, 2, 3])) {
-      expect(servedOfNone(service, seed, 900, 960)).toBeGreaterThan(0.75)
+      expect(servedOfNone(service, seed, 900, 960)).toBeGreaterThan(0.4)
     }
   })
 
