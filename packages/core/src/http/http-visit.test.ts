@@ -4,7 +4,10 @@ import type { Gate, Outcome, Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
 import { HttpVisit } from './http-visit.js'
 
-const judge = { gate: createGate({ fair: false }), outcome: ({ isGone }: { isGone: boolean }) => (isGone ? 'ignored' : 'success') as Outcome }
+const judge = {
+  gate: createGate({ fair: false }),
+  outcome: ({ isGone }: { isGone: boolean }) => (isGone ? 'ignored' : 'success') as Outcome,
+}
 
 function admitted(gate: Gate): Permit {
   const decision = gate.admit({ flow: 'a' })
