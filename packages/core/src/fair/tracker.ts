@@ -43,8 +43,6 @@ export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] 
 
 /** Most deferred requests and outcomes. */
 const MOST_PUT_OFF = 64
-/** Deferred events this close have the time of the first: nothing here measures shorter times, and each costs time. */
-const STEP_MS = 0.1
 
 /**
  * Keeps a shared resource fair in constant memory, without a record per flow: refuses demand beyond a flow's share
@@ -75,8 +73,6 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   readonly #times = new Float64Array(MOST_PUT_OFF)
   readonly #costs = new Float64Array(MOST_PUT_OFF)
   #putOff = 0
-  /** Time of the last one. */
-  #stepMs = Number.NaN
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options?: { rule?: R } & FairOptions<R> & FairSeams) {
@@ -228,8 +224,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     // Only events that change no answer have arrived since the first was deferred.
     if (this.#putOff === 0 && !this.#rule.isCalm) return false
     this.#keys[this.#putOff] = key
-    if (!(nowMs - this.#stepMs < STEP_MS)) this.#stepMs = nowMs
-    this.#times[this.#putOff] = this.#stepMs
+    this.#times[this.#putOff] = nowMs
     this.#costs[this.#putOff++] = cost
     if (this.#putOff === MOST_PUT_OFF) this.catchUp()
     return true
