@@ -23,7 +23,7 @@ const MANY = 1_000
  */
 export class Estimate {
   tenant = ''
-  #mean = 1
+  #mean = 0
   #deviation = 0
   #admitted = 0
   #settled = 0
@@ -83,7 +83,7 @@ export class Estimates {
   readonly #tenants: Map<string, Estimate> = new Map()
   /** In a ring: the oldest of a `Map` is behind all that were deleted. */
   readonly #ring: Estimate[] = []
-  #oldest = 0
+  #begun = 0
 
   constructor(maxTenants: number) {
     this.#most = maxTenants
@@ -103,13 +103,11 @@ export class Estimates {
       estimate.settle(part)
       return
     }
-    const isFull = this.#ring.length >= this.#most
-    const spent = isFull ? this.#ring[this.#oldest]! : new Estimate()
-    if (isFull) {
-      this.#tenants.delete(spent.tenant)
-      this.#oldest = (this.#oldest + 1) % this.#most
-    } else this.#ring.push(spent)
-    spent.begin(ownCopy(tenant), part)
-    this.#tenants.set(spent.tenant, spent)
+    const at = this.#begun++ % this.#most
+    this.#ring[at] ??= new Estimate()
+    const oldest = this.#ring[at]
+    this.#tenants.delete(oldest.tenant)
+    oldest.begin(ownCopy(tenant), part)
+    this.#tenants.set(oldest.tenant, oldest)
   }
 }

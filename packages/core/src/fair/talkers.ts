@@ -83,13 +83,10 @@ export class TopTalkers {
 
   /** A flow with the least demand. Several have the same one, if the demand is even: the next in turn. */
   #leastIndex(): number {
-    for (;;) {
-      for (let i = 0; i < WATCHED; i++) {
-        this.#turn = (this.#turn + 1) % WATCHED
-        if (this.#asked[this.#turn]! <= this.#least) return this.#turn
-      }
-      this.#least = Number.POSITIVE_INFINITY
-      for (let i = 0; i < WATCHED; i++) this.#least = Math.min(this.#least, this.#asked[i]!)
+    for (let i = 1; ; i++) {
+      this.#turn = (this.#turn + 1) % WATCHED
+      if (this.#asked[this.#turn]! <= this.#least) return this.#turn
+      if (i === WATCHED) this.#least = this.#asked.reduce((least, asked) => Math.min(least, asked))
     }
   }
 

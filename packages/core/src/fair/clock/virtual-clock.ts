@@ -30,9 +30,10 @@ export class VirtualClock {
   #newTag = 0
 
   get rate(): number {
-    if (this.#growth === 0) return this.#rate
-    const rate = this.#rate * Math.exp(this.#growth)
-    this.rate = Math.max(LEAST_RATE * this.#meanCost, Math.min(this.#meanCost / LEAST_RATE ** 2, rate))
+    if (this.#growth !== 0) {
+      const rate = this.#rate * Math.exp(this.#growth)
+      this.rate = Math.max(LEAST_RATE * this.#meanCost, Math.min(this.#meanCost / LEAST_RATE ** 2, rate))
+    }
     return this.#rate
   }
 
