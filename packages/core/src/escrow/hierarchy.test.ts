@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
+import { Plane } from './claims.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { Group } from './group.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
 import { budgetStage } from './mechanism.js'
 import type { EscrowOptions } from './options.js'
@@ -184,7 +184,7 @@ describe('a hierarchy', () => {
     }))
     const tree = hierarchy({ name: 'all', children })
     const escrow = new WeightedFairEscrow({ limit: 1e6, windowMs: WINDOW_MS, tree, clock })
-    const looks = vi.spyOn(Group.prototype, 'planeOf')
+    const looks = vi.spyOn(Plane.prototype, 'raise')
     const looksPer = (tenants: string, cost: number): number => {
       looks.mockClear()
       for (let i = 0; i < teams; i++) {

@@ -111,7 +111,7 @@ export class Judgement implements Debtor {
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
   }
 
-  /** Notes that the cost is allowed because others lend their claims. Smaller costs need not be. */
+  /** The cost is allowed because others lend their claims. Smaller costs need not be. */
   borrowFromLenders(): void {
     this.#allow('borrows', 0)
     this.isLent = true
