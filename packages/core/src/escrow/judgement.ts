@@ -165,10 +165,10 @@ export class Judgement implements Debtor {
     this.#free = Math.max(0, free)
   }
 
-  #measureTurn(tenant: Tenant, { left, tolerance }: Budget): void {
+  #measureTurn(tenant: Tenant, { available }: Budget): void {
     this.#turn = Number.POSITIVE_INFINITY
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-      node.rivalTag = node.parent.leastTag(node, left + tolerance)
+      node.rivalTag = node.parent.leastTag(node, available)
       this.#turn = Math.min(this.#turn, node.rivalTag * node.weight - this.#before(node))
     }
   }

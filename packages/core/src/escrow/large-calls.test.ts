@@ -9,10 +9,13 @@ const WINDOW_MS = 1_000
 const LIMIT = 1_000
 const WINDOWS = 20
 
-/** A tenant that asks for `cost`, or for one after the other, at an interval, or, without one, when it is told. */
+/**
+ * A tenant that asks for `cost`, or for one after the other, or for one that depends on the time, at an interval, or,
+ * without one, when it is told.
+ */
 interface Asker {
   name: string
-  cost: number | readonly number[]
+  cost: number | readonly number[] | ((atMs: number) => number)
   everyMs?: number
   weight?: number
 }
@@ -34,7 +37,8 @@ function use(askers: readonly Asker[], options: Partial<EscrowOptions> = {}): Re
     const window = Math.floor(clock() / WINDOW_MS)
     if (window >= WINDOWS) return used
     const { name, cost: costs, everyMs } = askers[at]!
-    const cost = typeof costs === 'number' ? costs : costs[calls[at]! % costs.length]!
+    const next = typeof costs === 'object' ? costs[calls[at]! % costs.length]! : costs
+    const cost = typeof next === 'number' ? next : next(clock())
     const { allowed, retryAfterMs } = escrow.check(name, cost)
     if (allowed) {
       used[name]![window]! += cost
@@ -311,6 +315,42 @@ describe('a call that cannot be served beside a small one of another tenant', ()
       expect(total(used['giant'])).toBe(0)
       expect(total(got)).toBeGreaterThan((LIMIT / 15) * (WINDOWS / 2))
       expect(Math.min(...got)).toBeGreaterThan(0)
+    },
+  )
+
+  /** At times of a window, the giant asks for 1. */
+  const small: Record<string, (partOfWindow: number) => boolean> = {
+    never: () => false,
+    'at first': (part) => part < 0.03,
+    'in the middle': (part) => part > 0.5 && part < 0.53,
+    'at last': (part) => part > 0.97,
+  }
+
+  it.each(
+    (['strict', 'paced'] as const).flatMap((reserve) =>
+      Object.keys(small).flatMap((when) =>
+        [1, 4].flatMap((count) => [
+          [reserve, when, count, 900, 8, 12.5] as const,
+          [reserve, when, count, 990, 1, 1] as const,
+        ]),
+      ),
+    ),
+  )(
+    'leaves hungry tenants their parts, whatever else it asks for: %s, 1 %s, %d beside %d',
+    (reserve, when, count, large, calls, polite) => {
+      const cost = (atMs: number): number => (small[when]!((atMs % WINDOW_MS) / WINDOW_MS) ? 1 : large)
+      const askers = [
+        quiet(polite, WINDOW_MS / calls),
+        ...hungry(count, 5).map((one) => ({ ...one, everyMs: 4 * count })),
+        giant(large),
+      ]
+      const used = use(
+        askers.map((one) => (one.name === 'giant' ? { ...one, cost } : one)),
+        { reserve },
+      )
+      const part = LIMIT / (count + 2)
+      for (const { name } of hungry(count, 5))
+        expect(total(used[name]!.slice(5))).toBeGreaterThan(0.95 * (WINDOWS - 5) * part)
     },
   )
 

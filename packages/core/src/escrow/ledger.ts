@@ -135,6 +135,8 @@ export class Ledger {
     this.#lateDebts.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
+    budget.reach = memory?.reach ?? Number.POSITIVE_INFINITY
+    budget.failed = memory?.failed ?? Number.POSITIVE_INFINITY
     this.#root.active = true
     this.#root.guarantee = limit
     this.#root.part = 1
@@ -143,9 +145,7 @@ export class Ledger {
 
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
-    const { most, left } = this.#budget
-    const rest = Math.max(0, left)
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, most, rest)
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#budget)
   }
 
   #bringBack(memory: Memory): void {
@@ -250,6 +250,7 @@ export class Ledger {
     this.#return(tenant)
     tenant.returnMs = 0
     tenant.exceeds = Number.POSITIVE_INFINITY
+    if (cost >= this.#budget.failed) this.#budget.failed = Number.POSITIVE_INFINITY
     unlend(tenant, tau)
     if (this.judged.isLent) takeFromLenders(this.judged, this.#budget)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {

@@ -60,9 +60,9 @@ export class WaitingTenants {
  * is admitted only because of that, they let as much pass as it lacked: those nearest first, and of these those refused
  * longest ago. A tenant that has lent its whole claim lends no more until it is refused again.
  */
-export function borrowFromLenders(judged: Judgement, { left, tau, tolerance }: Budget): void {
+export function borrowFromLenders(judged: Judgement, { available, tau, tolerance }: Budget): void {
   const { tenant, cost, lack } = judged
-  const scope = scopeOf(tenant, cost, left + tolerance)
+  const scope = scopeOf(tenant, cost, available)
   if (scope === undefined) return
   const own = tenant.lends ? tenant.ownClaim(tau) : 0
   if (scope.lendable(tau) - own >= lack - tolerance) judged.borrowFromLenders()

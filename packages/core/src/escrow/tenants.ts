@@ -1,4 +1,5 @@
 import { ownCopy } from '../path.js'
+import type { Budget } from './budget.js'
 import type { Group } from './group.js'
 
 /**
@@ -240,13 +241,9 @@ interface Share {
   readonly isHungry: boolean
 }
 
-/**
- * Of the members of a group that wanted more: the least amount per weight, the largest that may be compensated, and the
- * largest use of one.
- */
+/** Of the members of a group that wanted more: the least amount per weight, and the largest that may be compensated. */
 interface WantedBounds {
   least: number
-  used: number
   most: number
 }
 
@@ -266,24 +263,31 @@ export class Memory {
   readonly kept: Kept[] = []
   readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
+  /** The largest cost that may be served beside those that want no more than their parts; no larger one is waited for. */
+  readonly reach: number
+  /** The least cost for which all was kept, in vain. */
+  readonly failed: number
   readonly #limit: number
-  readonly #left: number
   /**
-   * Reads the active tenants of a window, of which `left` is unused, and those that asked in vain. `maxStrangers` is the
-   * number of unnamed ones for which there is room.
+   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones for
+   * which there is room.
    */
   constructor(
     tenants: readonly Tenant[],
     turnedAway: ReadonlyMap<string, TurnedAway>,
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
-    limit: number,
-    left: number,
+    budget: Budget,
   ) {
-    this.#limit = limit
-    this.#left = left
+    this.#limit = budget.most
     const room = Math.floor(maxStrangers * KEPT)
-    for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
+    const knows = tenants.length > 0 && !budget.isDrawn
+    this.failed = knows ? failedIn(tenants, budget) : Number.POSITIVE_INFINITY
+    const reach = knows ? reachIn(tenants, budget) : Number.POSITIVE_INFINITY
+    this.reach = Math.min(reach, this.failed - 2 * budget.tolerance)
+    const wants = (tenant: Tenant): boolean =>
+      wantsMore(tenant) && (tenant.exceeds === Number.POSITIVE_INFINITY || tenant.exceeds <= this.reach)
+    for (const tenant of tenants) if (wants(tenant)) this.#note(tenant)
     const keep = (
       name: string,
       { weight, group, isNamed, returnMs, isHungry }: TurnedAway,
@@ -304,7 +308,7 @@ export class Memory {
       const { name, weight, parent: group, isNamed, hasAsked, isHungry, returnMs, exceeds } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant === group.shared || !(hasAsked || debt > 0)) continue
-      const standing = this.#standingOf(tenant, wantsMore(tenant))
+      const standing = this.#standingOf(tenant, wants(tenant))
       keep(name, { weight, group, isNamed, returnMs, isHungry }, debt, standing, exceeds)
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
@@ -325,28 +329,24 @@ export class Memory {
     const all = used + elsewhere
     const isUp = (all + carried) * TIE >= weight * parent.level
     const isHungry = (node.isHungry || all > due * this.#limit * TIE) && (wants || isUp)
-    return { ahead: isHungry ? this.#ahead(parent, shareOf(node), all) : 0, asks: asksOf(node), isHungry }
+    return { ahead: isHungry ? this.#ahead(parent, shareOf(node)) : 0, asks: asksOf(node), isHungry }
   }
 
   /** A tenant wants more, and so do its groups. */
   #note(tenant: Tenant): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { parent, waitsFor, weight } = node
-      const standing = this.#standings.get(parent) ?? { least: shareOf(node), used: 0, most: parent.level }
+      const standing = this.#standings.get(parent) ?? { least: shareOf(node), most: parent.level }
       this.#standings.set(parent, standing)
-      standing.used = Math.max(standing.used, node.used + node.elsewhere)
       standing.least = Math.min(standing.least, shareOf(node))
       if (waitsFor < Number.POSITIVE_INFINITY) standing.most = Math.max(standing.most, waitsFor / weight)
     }
   }
 
-  /** Advantage per weight. If no member that wants more was served, it has paid by its part of the unused budget. */
-  #ahead(group: Group, share: number, used = 0): number {
+  /** Advantage per weight. */
+  #ahead(group: Group, share: number): number {
     const standing = this.#standings.get(group)
-    if (standing === undefined) return 0
-    const paid =
-      Math.max(used, standing.used) <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
-    return Math.max(0, Math.min(standing.most, share - standing.least) - paid)
+    return standing === undefined ? 0 : Math.max(0, Math.min(standing.most, share - standing.least))
   }
 
   /**
@@ -445,4 +445,40 @@ function wantsMore({ hasAsked, returnMs }: Tenant): boolean {
 
 function asksOf({ waitsFor }: Node): number {
   return waitsFor < Number.POSITIVE_INFINITY ? waitsFor : 0
+}
+
+/**
+ * The largest cost that may be served beside the tenants that want no more than their parts: the budget less their use
+ * and, in strict form, their claims.
+ */
+function reachIn(tenants: readonly Tenant[], { most, reserve, tolerance }: Budget): number {
+  let reach = most + tolerance
+  for (const tenant of tenants) {
+    const { used, due, parent, weight } = tenant
+    if (wantsMore(tenant) || used > due * most * TIE) continue
+    tenant.guarantee = weight * parent.level
+    reach -= Math.min(due * most, used + (reserve === 'strict' ? tenant.ownClaim(0) : 0))
+  }
+  return reach
+}
+
+/**
+ * The cost of the first tenant for which all was kept in vain. It stays as long as one asks for as much, and none is
+ * served.
+ */
+function failedIn(tenants: readonly Tenant[], { failed, available, tolerance }: Budget): number {
+  let [first, cost] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  for (const tenant of tenants) {
+    const { exceeds } = tenant
+    if (!wantsMore(tenant) || exceeds === Number.POSITIVE_INFINITY) continue
+    if (exceeds >= failed - tolerance) return failed
+    if (exceeds > available) continue
+    let node: Node = tenant
+    while (node.parent!.parent !== undefined) node = node.parent!
+    const tag = (node.passed + exceeds) / node.weight
+    if (tag > first * TIE) continue
+    cost = tag * TIE < first ? exceeds : Math.min(cost, exceeds)
+    first = Math.min(first, tag)
+  }
+  return cost
 }
