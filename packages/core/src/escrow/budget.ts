@@ -3,6 +3,9 @@ import type { Group } from './group.js'
 /** How a tenant's claim on its guarantee ages: not at all, or over the window, at an even pace. */
 export type Reserve = 'strict' | 'paced'
 
+/** A refused tenant is told to come back within this share of the window: before its wait ends, which is twice that. */
+export const RETRY: number = 1 / 20
+
 /** Longest wait for the return of refused tenants, as a part of the window. */
 const PATIENCE = 0.6
 

@@ -1,4 +1,4 @@
-import type { Budget } from './budget.js'
+import { type Budget, RETRY } from './budget.js'
 import { type Debtor, type Group, mostWithin } from './group.js'
 import type { Node, Tenant } from './tenants.js'
 
@@ -9,8 +9,6 @@ export function isRefusal(verdict: EscrowVerdict): verdict is Exclude<EscrowVerd
   return verdict !== 'within' && verdict !== 'borrows'
 }
 
-/** A refused tenant is told to come back within this share of the window: before its wait ends, which is twice that. */
-export const RETRY: number = 1 / 20
 export const LEAST_RETRY_MS = 1
 
 /** A level within this factor of the highest has not sunk. */

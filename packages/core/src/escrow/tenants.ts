@@ -1,5 +1,5 @@
 import { ownCopy } from '../path.js'
-import type { Budget } from './budget.js'
+import { type Budget, RETRY } from './budget.js'
 import type { Group } from './group.js'
 
 /**
@@ -282,8 +282,8 @@ export class Memory {
     this.#limit = budget.most
     const room = Math.floor(maxStrangers * KEPT)
     const knows = tenants.length > 0 && !budget.isDrawn
-    this.failed = knows ? failedIn(tenants, budget) : Number.POSITIVE_INFINITY
     const reach = knows ? reachIn(tenants, budget) : Number.POSITIVE_INFINITY
+    this.failed = knows ? failedIn(tenants, budget, reach) : Number.POSITIVE_INFINITY
     this.reach = Math.min(reach, this.failed - 2 * budget.tolerance)
     const wants = (tenant: Tenant): boolean =>
       wantsMore(tenant) && (tenant.exceeds === Number.POSITIVE_INFINITY || tenant.exceeds <= this.reach)
@@ -448,8 +448,8 @@ function asksOf({ waitsFor }: Node): number {
 }
 
 /**
- * The largest cost that may be served beside the tenants that want no more than their parts: the budget less their use
- * and, in strict form, their claims.
+ * The largest cost that may be served beside the tenants that want no more than their parts: the budget less their use,
+ * and their claims when it comes back for the last time.
  */
 function reachIn(tenants: readonly Tenant[], { most, reserve, tolerance }: Budget): number {
   let reach = most + tolerance
@@ -457,21 +457,23 @@ function reachIn(tenants: readonly Tenant[], { most, reserve, tolerance }: Budge
     const { used, due, parent, weight } = tenant
     if (wantsMore(tenant) || used > due * most * TIE) continue
     tenant.guarantee = weight * parent.level
-    reach -= Math.min(due * most, used + (reserve === 'strict' ? tenant.ownClaim(0) : 0))
+    reach -= Math.min(due * most, used + (reserve === 'strict' ? tenant.ownClaim(0) : due * most * RETRY))
   }
   return reach
 }
 
 /**
- * The cost of the first tenant for which all was kept in vain. It stays as long as one asks for as much, and none is
- * served.
+ * The cost for which the budget was kept in vain: of the first tenant, if more was left than the part of the reach that
+ * others got. It stays as long as one asks for as much, and none is served.
  */
-function failedIn(tenants: readonly Tenant[], { failed, available, tolerance }: Budget): number {
+function failedIn(tenants: readonly Tenant[], budget: Budget, reach: number): number {
+  const { failed, available, left, tolerance } = budget
   let [first, cost] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
   for (const tenant of tenants) {
     const { exceeds } = tenant
     if (!wantsMore(tenant) || exceeds === Number.POSITIVE_INFINITY) continue
     if (exceeds >= failed - tolerance) return failed
+    if (left <= reach - left + tolerance) continue
     if (exceeds > available) continue
     let node: Node = tenant
     while (node.parent!.parent !== undefined) node = node.parent!

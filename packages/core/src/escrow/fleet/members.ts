@@ -1,3 +1,4 @@
+import { RETRY } from '../budget.js'
 import type { TenantReport } from './store.js'
 import { budgetOf, claimOf, layer, levelBelow, type Strata, type Stratum, stratumOf } from './strata.js'
 
@@ -87,10 +88,14 @@ export interface Standings {
   entry: number
   /** The guarantee of weight 1 at the end of that window. */
   level: number
+  /** Costs above this have no precedence: they could not be served in that window. */
+  reach: number
+  /** The least cost for which all was kept, in vain. */
+  failed: number
 }
 
 export function newStandings(): Standings {
-  const none = { carried: 0, least: 0, most: 0, entry: 0, level: 0 }
+  const none = { carried: 0, least: 0, most: 0, entry: 0, level: 0, reach: Number.MAX_VALUE, failed: Number.MAX_VALUE }
   return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], large: [], ...none }
 }
 
@@ -133,6 +138,11 @@ export class Tenants {
   /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
   get large(): readonly Stratum[] {
     return this.#standings.large
+  }
+
+  /** Costs above this have no precedence. */
+  get reach(): number {
+    return this.#standings.reach
   }
 
   /** Total carried by the active tenants. */
@@ -213,6 +223,7 @@ export class Tenants {
     const grant = decide()
     tenant.wants = grant <= 0
     if (grant > 0) {
+      if (need >= this.#standings.failed) this.#standings.failed = Number.MAX_VALUE
       for (const [at, place] of tenant.places) count(tenant, at, place, -1)
       tenant.places.get(member)!.used += grant
       tenant.used += grant
@@ -263,15 +274,22 @@ export class Tenants {
     return [win, weight, used, carried, place, isActive ? 1 : 0, ask, slot, flags, ...places]
   }
 
-  /** A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last. */
-  begin(isNext: boolean, level: number): void {
+  /**
+   * A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last, `left` its unused
+   * rest, and `quiet` sums up the tenants that were not named.
+   */
+  begin(isNext: boolean, level: number, limit: number, left: number, quiet: Sum): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
-    const { wanting, active, carried } = this.#standings
+    const last = this.#standings
+    const { active, carried } = last
+    const costs = reachOf(last, limit, left, quiet)
+    const wanting = last.wanting.filter(({ ask, count }) => ask / count <= costs.reach)
     Object.assign(this.#standings, newStandings())
-    const [last] = wanting
-    if (!isNext || last === undefined) return
-    const least = last.used / last.weight
+    const [first] = wanting
+    if (isNext) Object.assign(this.#standings, costs)
+    if (!isNext || first === undefined) return
+    const least = first.used / first.weight
     const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
     const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
     const entry = levelBelow(wanting, aheadOf, budgetOf(active, level) - carried)
@@ -294,9 +312,10 @@ export class Tenants {
     const before = this.#before.get(name)
     let carried = weight * this.#least(0)
     if (before !== undefined) {
-      const isContent = !before.wants && before.used * TIE < before.weight * level
+      const wants = before.wants && before.ask <= this.#standings.reach
+      const isContent = !wants && before.used * TIE < before.weight * level
       const own = isContent ? 0 : Math.min(most, before.used / before.weight - least)
-      const ahead = Math.max(own, this.#least(before.wants ? before.ask / before.weight : 0))
+      const ahead = Math.max(own, this.#least(wants ? before.ask / before.weight : 0))
       carried = this.#reweighed(before.weight * ahead, before.weight, weight)
     }
     const none = { isActive: false, ask: 0, slot: 0, wants: false, lends: false }
@@ -315,6 +334,37 @@ export class Tenants {
     if (ask > 0 && slot === now) layer(line, one, sign)
     else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
   }
+}
+
+/**
+ * The largest cost that may be served beside the tenants that want no more than their parts, by the last window, and the
+ * least for which all was kept in vain: of the first that waits for more than its part. That stays as long as one asks
+ * for as much, and none is served.
+ */
+function reachOf(
+  { active, wanting, reach, failed: before }: Standings,
+  limit: number,
+  left: number,
+  quiet: Sum,
+): Pick<Standings, 'reach' | 'failed'> {
+  let weights = quiet.weight
+  for (const { weight } of active) weights += weight
+  const due = weights > 0 ? (limit / weights) * TIE : 0
+  const keptBy = ({ weight, used }: Sum): number => Math.min(due * weight, used + due * weight * RETRY)
+  let most = limit * TIE - keptBy(quiet)
+  for (const one of active) if (one.used <= due * one.weight) most -= keptBy(one)
+  for (const one of wanting) if (one.used <= due * one.weight) most += keptBy(one)
+  let [failed, first] = [Number.MAX_VALUE, Number.MAX_VALUE]
+  let stays = false
+  for (const { count, weight, used, ask } of wanting) {
+    if (ask <= due * weight) continue
+    const cost = ask / count
+    if (cost * TIE >= before) stays = true
+    const tag = (used + ask) / weight
+    if (left > most - left && cost <= Math.min(left * TIE, reach) && tag < first) [failed, first] = [cost, tag]
+  }
+  if (stays) failed = before
+  return { reach: Math.min(most, failed / TIE / TIE), failed }
 }
 
 function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPart, sign: 1 | -1): void {
