@@ -17,9 +17,14 @@ export function headersOf(c: Context): Readonly<Record<string, unknown>> | undef
   return hostOf(c)?.incoming?.headers as Readonly<Record<string, unknown>> | undefined
 }
 
-/** The status of the answer; 500 if there is none because a value was thrown that is no `Error`. */
+/**
+ * The status that was sent, or that of an answer that nobody reads. 500 if there is none because a value was thrown that
+ * is no `Error`.
+ */
 export function statusOf(c: Context): number {
-  return hostOf(c)?.outgoing?.statusCode ?? (c.finalized ? c.res.status : 500)
+  const outgoing = hostOf(c)?.outgoing
+  if (outgoing?.headersSent) return outgoing.statusCode
+  return c.finalized ? c.res.status : 500
 }
 
 /** On runtimes that require it, asks the runtime to finish `work` even if the client leaves. */

@@ -167,6 +167,21 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
     },
   )
 
+  cases.add(
+    'handlers that meet a shortage after their clients have left: failures',
+    () => ({ wrapped: true }),
+    async (rig) => {
+      for (const path of ['/wait-short', '/wait-exhausted']) {
+        const client = await rig.connect()
+        client.get(path)
+        await rig.begun(path)
+        await client.leave()
+      }
+      rig.scenes.raiseCurtain()
+      await rig.finished({ failure: 2 })
+    },
+  )
+
   const clock = manualClock()
   cases.add(
     'a handler that never settles and whose client has left: the permit goes with its lease',
