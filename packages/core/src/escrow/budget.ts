@@ -6,6 +6,9 @@ export type Reserve = 'strict' | 'paced'
 /** A refused tenant is told to come back within this share of the window: before its wait ends, which is twice that. */
 export const RETRY: number = 1 / 20
 
+/** Amounts and tags this close are equal. */
+export const TIE: number = 1 + 1e-9
+
 /** Longest wait for the return of refused tenants, as a part of the window. */
 const PATIENCE = 0.6
 

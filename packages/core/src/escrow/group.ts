@@ -1,10 +1,9 @@
+import { TIE } from './budget.js'
 import { ChildClaims, type Claims, highestLevel, type LevelledClaims, Plane } from './claims.js'
 import { Ranking } from './ordered-sums.js'
 import { reweighed } from './shares.js'
 import { Node, type Tenant } from './tenants.js'
 
-/** Tags this close are equal. */
-export const TIE: number = 1 + 1e-9
 /** Most steps of a search before it falls back to zero, and its precision. */
 const MOST_STEPS = 8
 const ROUNDING = 1e-12

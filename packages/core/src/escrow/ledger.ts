@@ -135,8 +135,8 @@ export class Ledger {
     this.#lateDebts.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
-    budget.reach = memory?.reach ?? Number.POSITIVE_INFINITY
-    budget.failed = memory?.failed ?? Number.POSITIVE_INFINITY
+    budget.reach = memory?.reach.most ?? Number.POSITIVE_INFINITY
+    budget.failed = memory?.reach.failed ?? Number.POSITIVE_INFINITY
     this.#root.active = true
     this.#root.guarantee = limit
     this.#root.part = 1

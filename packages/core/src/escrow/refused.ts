@@ -1,5 +1,5 @@
-import type { Budget } from './budget.js'
-import { type Group, TIE } from './group.js'
+import { type Budget, TIE } from './budget.js'
+import type { Group } from './group.js'
 import type { Judgement } from './judgement.js'
 import type { Tenant } from './tenants.js'
 

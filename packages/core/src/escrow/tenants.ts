@@ -1,6 +1,7 @@
 import { ownCopy } from '../path.js'
-import { type Budget, RETRY } from './budget.js'
+import { type Budget, TIE } from './budget.js'
 import type { Group } from './group.js'
+import { Reach, wantsMore } from './reach.js'
 
 /**
  * A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. Everything except its place belongs to one
@@ -218,9 +219,6 @@ export interface LateDebt extends Place {
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
 
-/** Amounts this close are equal. */
-const TIE = 1 + 1e-9
-
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
   readonly name: string
@@ -263,10 +261,7 @@ export class Memory {
   readonly kept: Kept[] = []
   readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
-  /** The largest cost that may be served beside those that want no more than their parts; no larger one is waited for. */
-  readonly reach: number
-  /** The least cost for which all was kept, in vain. */
-  readonly failed: number
+  readonly reach: Reach
   readonly #limit: number
   /**
    * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones for
@@ -281,12 +276,8 @@ export class Memory {
   ) {
     this.#limit = budget.most
     const room = Math.floor(maxStrangers * KEPT)
-    const knows = tenants.length > 0 && !budget.isDrawn
-    const reach = knows ? reachIn(tenants, budget) : Number.POSITIVE_INFINITY
-    this.failed = knows ? failedIn(tenants, budget, reach) : Number.POSITIVE_INFINITY
-    this.reach = Math.min(reach, this.failed - 2 * budget.tolerance)
-    const wants = (tenant: Tenant): boolean =>
-      wantsMore(tenant) && (tenant.exceeds === Number.POSITIVE_INFINITY || tenant.exceeds <= this.reach)
+    this.reach = new Reach(tenants, budget)
+    const wants = (tenant: Tenant): boolean => wantsMore(tenant) && !this.reach.excludes(tenant)
     for (const tenant of tenants) if (wants(tenant)) this.#note(tenant)
     const keep = (
       name: string,
@@ -438,49 +429,6 @@ function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
 }
 
-/** It was refused when it last asked. */
-function wantsMore({ hasAsked, returnMs }: Tenant): boolean {
-  return hasAsked && returnMs > 0
-}
-
 function asksOf({ waitsFor }: Node): number {
   return waitsFor < Number.POSITIVE_INFINITY ? waitsFor : 0
-}
-
-/**
- * The largest cost that may be served beside the tenants that want no more than their parts: the budget less their use,
- * and their claims when it comes back for the last time.
- */
-function reachIn(tenants: readonly Tenant[], { most, reserve, tolerance }: Budget): number {
-  let reach = most + tolerance
-  for (const tenant of tenants) {
-    const { used, due, parent, weight } = tenant
-    if (wantsMore(tenant) || used > due * most * TIE) continue
-    tenant.guarantee = weight * parent.level
-    reach -= Math.min(due * most, used + (reserve === 'strict' ? tenant.ownClaim(0) : due * most * RETRY))
-  }
-  return reach
-}
-
-/**
- * The cost for which the budget was kept in vain: of the first tenant, if more was left than the part of the reach that
- * others got. It stays as long as one asks for as much, and none is served.
- */
-function failedIn(tenants: readonly Tenant[], budget: Budget, reach: number): number {
-  const { failed, available, left, tolerance } = budget
-  let [first, cost] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
-  for (const tenant of tenants) {
-    const { exceeds } = tenant
-    if (!wantsMore(tenant) || exceeds === Number.POSITIVE_INFINITY) continue
-    if (exceeds >= failed - tolerance) return failed
-    if (left <= reach - left + tolerance) continue
-    if (exceeds > available) continue
-    let node: Node = tenant
-    while (node.parent!.parent !== undefined) node = node.parent!
-    const tag = (node.passed + exceeds) / node.weight
-    if (tag > first * TIE) continue
-    cost = tag * TIE < first ? exceeds : Math.min(cost, exceeds)
-    first = Math.min(first, tag)
-  }
-  return cost
 }

@@ -1,6 +1,17 @@
-import { RETRY } from '../budget.js'
+import { TIE } from '../budget.js'
 import type { TenantReport } from './store.js'
-import { budgetOf, claimOf, layer, levelBelow, type Strata, type Stratum, stratumOf } from './strata.js'
+import {
+  budgetOf,
+  claimOf,
+  layer,
+  levelBelow,
+  newStandings,
+  reachOf,
+  type Standings,
+  type Strata,
+  type Stratum,
+  stratumOf,
+} from './strata.js'
 
 /** Sums of one kind of a member's tenants: their weights at it, and their use, as far as that counts. */
 interface Sum {
@@ -45,8 +56,6 @@ export interface Tenant {
   readonly places: Map<Weighed, MemberPart>
 }
 
-/** Amounts this close are equal. */
-const TIE = 1 + 1e-9
 /** Added to whether a saved tenant wants more, if it lends its claim. */
 const LENDS = 2
 
@@ -63,41 +72,6 @@ export type SavedTenant = readonly [
   wants: number,
   ...places: (readonly [string, number, number, number])[],
 ]
-
-/**
- * All tenants as sums: the active ones, those refused in this slot of time and in the last, and those refused when they
- * last asked.
- */
-export interface Standings {
-  readonly active: Strata
-  slot: number
-  line: Strata
-  lineBefore: Strata
-  readonly wanting: Strata
-  /** Those that were refused more than their part of the limit. */
-  readonly large: Strata
-  /** Total carried by the active tenants. */
-  carried: number
-  /**
-   * Per weight, of the tenants that wanted more in the window before: the least amount, and the largest that may be
-   * compensated.
-   */
-  least: number
-  most: number
-  /** The amount per weight that a newcomer begins with. */
-  entry: number
-  /** The guarantee of weight 1 at the end of that window. */
-  level: number
-  /** Costs above this have no precedence: they could not be served in that window. */
-  reach: number
-  /** The least cost for which all was kept, in vain. */
-  failed: number
-}
-
-export function newStandings(): Standings {
-  const none = { carried: 0, least: 0, most: 0, entry: 0, level: 0, reach: Number.MAX_VALUE, failed: Number.MAX_VALUE }
-  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], large: [], ...none }
-}
 
 /**
  * Tenants that were reported by name: each has its weight once, regardless of the number of members at which it is
@@ -334,37 +308,6 @@ export class Tenants {
     if (ask > 0 && slot === now) layer(line, one, sign)
     else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
   }
-}
-
-/**
- * The largest cost that may be served beside the tenants that want no more than their parts, by the last window, and the
- * least for which all was kept in vain: of the first that waits for more than its part. That stays as long as one asks
- * for as much, and none is served.
- */
-function reachOf(
-  { active, wanting, reach, failed: before }: Standings,
-  limit: number,
-  left: number,
-  quiet: Sum,
-): Pick<Standings, 'reach' | 'failed'> {
-  let weights = quiet.weight
-  for (const { weight } of active) weights += weight
-  const due = weights > 0 ? (limit / weights) * TIE : 0
-  const keptBy = ({ weight, used }: Sum): number => Math.min(due * weight, used + due * weight * RETRY)
-  let most = limit * TIE - keptBy(quiet)
-  for (const one of active) if (one.used <= due * one.weight) most -= keptBy(one)
-  for (const one of wanting) if (one.used <= due * one.weight) most += keptBy(one)
-  let [failed, first] = [Number.MAX_VALUE, Number.MAX_VALUE]
-  let stays = false
-  for (const { count, weight, used, ask } of wanting) {
-    if (ask <= due * weight) continue
-    const cost = ask / count
-    if (cost * TIE >= before) stays = true
-    const tag = (used + ask) / weight
-    if (left > most - left && cost <= Math.min(left * TIE, reach) && tag < first) [failed, first] = [cost, tag]
-  }
-  if (stays) failed = before
-  return { reach: Math.min(most, failed / TIE / TIE), failed }
 }
 
 function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPart, sign: 1 | -1): void {
