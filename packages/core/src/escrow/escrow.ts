@@ -1,7 +1,7 @@
 import { type Clock, steady } from '../clock.js'
 import { requireNumber, requireText, show } from '../options.js'
 import { requireWeight, weightFrom } from '../weight.js'
-import { type Reserve, Sliding, Windows } from './budget.js'
+import { RETRY, type Reserve, Sliding, Windows } from './budget.js'
 import {
   ALL_PAID,
   type EscrowDecision,
@@ -12,7 +12,7 @@ import {
 } from './decision.js'
 import { type Estimate, Estimates } from './estimates.js'
 import type { Places, WeightedPlace } from './hierarchy.js'
-import { isRefusal, LEAST_RETRY_MS, RETRY } from './judgement.js'
+import { isRefusal, LEAST_RETRY_MS } from './judgement.js'
 import { Ledger } from './ledger.js'
 import {
   type EscrowOptions,
