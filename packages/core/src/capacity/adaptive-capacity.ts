@@ -171,7 +171,8 @@ export class AdaptiveCapacity implements Capacity {
       this.#rule.read(this.#window)
       this.#open(this.#rule.settleMs)
       // A climb that has not begun, because requests wait only briefly, would begin from here.
-      if (this.#climb) this.#climb = this.#nextClimb(this.#climb.careful)
+      if (this.#climb?.from === this.#rule.limit) this.#climb.fade()
+      else if (this.#climb) this.#climb = this.#nextClimb(this.#climb.careful)
     }
   }
 
@@ -206,9 +207,9 @@ export class AdaptiveCapacity implements Capacity {
     this.#settleMs -= elapsedMs
     this.#window.pass(elapsedMs, inFlight)
     if (this.#slots.fits(this.#asked, this.limit)) {
-      this.#climb?.pass(elapsedMs, false)
+      this.#climb?.pass(elapsedMs, false, inFlight)
     } else if (this.#climb) {
-      this.#climb.pass(elapsedMs, !this.#rule.looking, inFlight > this.limit)
+      this.#climb.pass(elapsedMs, !this.#rule.looking, inFlight)
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs
