@@ -196,7 +196,7 @@ export class Climb {
     const countedMs = Math.max(0, elapsedMs - this.#settlingMs)
     this.#settlingMs = Math.max(0, this.#settlingMs - elapsedMs)
     this.#here.pass(countedMs, inFlight)
-    if (!full || (this.#doubt && inFlight > this.#limit)) {
+    if (this.#doubt ? inFlight > this.#limit : !full) {
       this.#open = false
       return
     }
@@ -251,6 +251,7 @@ export class Climb {
   #cross(): void {
     if (!this.#near) this.#keep()
     this.#near = !this.#near
+    this.#open = false
     this.#restart()
   }
 
