@@ -131,6 +131,7 @@ export class AdaptiveCapacity implements Capacity {
     this.#slots.tell()
   }
 
+  get debug(): string { return `win ${this.#rule.windowMs.toFixed(0)} swing ${this.#rule.swing.toFixed(2)} ${this.#rule.dbg} sat ${this.#rule.saturated} full ${this.#fullMs.toFixed(0)} vain ${this.#vainMs.toFixed(0)}` }
   undo(width: number, nowMs: number): void {
     this.#pass(nowMs)
     this.#climb?.undo()
@@ -177,7 +178,7 @@ export class AdaptiveCapacity implements Capacity {
   }
 
   #nextClimb(careful: boolean): Climb {
-    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.swing)
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.swing, this.#rule.windowMs)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
@@ -195,7 +196,7 @@ export class AdaptiveCapacity implements Capacity {
   #open(settleMs: number): void {
     this.#settling = settleMs > 0
     this.#settleMs = settleMs
-    this.#window.open(this.#slots.inFlight)
+    this.#window.open(this.#slots.inFlight, this.#rule.windowMs)
   }
 
   /** Counts the time since the last call. If the clock jumped back, or is no number, no time counts as passed. */

@@ -121,6 +121,7 @@ export class Climb {
   readonly careful: boolean
   readonly #max: number
   readonly #swing: number
+  readonly #leastMs: number
   readonly #rounds: Round[] = []
   /** The data of all rounds before this one. */
   #lower: LifeTable = new LifeTable()
@@ -152,7 +153,8 @@ export class Climb {
    * `from` and `max` are whole numbers, 1 <= from <= max; `swing`: a factor by which durations may differ without a
    * change of the limit.
    */
-  constructor(from: number, max: number, careful = false, swing = 1) {
+  constructor(from: number, max: number, careful = false, swing = 1, leastMs = 0) {
+    this.#leastMs = leastMs
     this.from = from
     this.#limit = from
     this.#max = max
@@ -230,6 +232,7 @@ export class Climb {
   }
 
   get #isOver(): boolean {
+    if (this.#fullMs < this.#leastMs) return false
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
     if (this.#completions >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs

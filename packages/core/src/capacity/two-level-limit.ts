@@ -25,12 +25,16 @@ const LEAST_CHANGES = 5
 const UNCERTAIN = 2
 /** Busy windows over which the variance of rarer changes is averaged. */
 const SWING_MEMORY = 100
-/** Median of the absolute value of a normal variable, in standard deviations. */
-const MEDIAN = 0.6745
+/** The part of the changes that counts, the smaller ones, and its mean square if changes are normal, in variances. */
+const TRIMMED = 0.8
+const TRIMMED_SQUARE = 0.4377
 /** Variance of the logarithm of the ratio between the mean durations of two windows of 50 completions, by chance. */
 const CHANCE = 2 / 50
 /** Standard deviations of a swing that prove more than one: the windows of a look are further apart than neighbours. */
 const BEYOND_SWING = 4
+/** Range of the length of windows that average over swings. */
+const SHORTEST_WINDOW_MS = 400
+const LONGEST_WINDOW_MS = 20_000
 /** Mean share of the limit in use from which on a window counts as evidence about the limit. */
 const BUSY = 0.8
 /** Share of the limit in use below which a window shows durations without congestion. */
@@ -50,6 +54,12 @@ export interface WindowReading {
   readonly peak: number
   /** Mean width of a request. */
   readonly meanWidth: number
+  /** Its length, in milliseconds. */
+  readonly elapsedMs: number
+  /** Logarithm of the ratio between the mean durations of its halves. */
+  readonly drift: number
+  /** Completions that know the mean as well, if durations vary as those of an exponential distribution. */
+  readonly effective: number
 }
 
 /**
@@ -105,15 +115,22 @@ export class TwoLevelLimit {
   #calmWindows = 0
   #settleMs = 0
   /** Absolute logarithms of the ratios between neighbouring D at L, less those of steps: the last ones. */
-  readonly #changes: number[] = []
+  #changes: number[] = []
+  /** The same between the halves of windows. */
+  #drifts: number[] = []
   /** Mean of their squares, over more of them. */
   #variance = 0
+  /** Least length of a window. */
+  #windowMs = 0
+  #chance = CHANCE
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
   constructor(initial: number, min: number, max: number, before?: TwoLevelLimit) {
     if (before) {
       this.#changes = before.#changes
+      this.#drifts = before.#drifts
       this.#variance = before.#variance
+      this.#windowMs = before.#windowMs
     }
     this.#min = min
     this.#max = max
@@ -155,14 +172,17 @@ export class TwoLevelLimit {
    * chance alone, and more if all requests become slower and quicker together.
    */
   get swing(): number {
-    const { length } = this.#changes
-    const median = length < LEAST_CHANGES ? 0 : [...this.#changes].sort((a, b) => a - b)[length >> 1]!
-    const excess = Math.max((median / MEDIAN) ** 2 - UNCERTAIN * CHANCE, this.#variance - CHANCE)
-    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, excess)))
+    const unknown = this.#windowMs > 0 && this.#changes.length < LEAST_CHANGES
+    return Math.exp(BEYOND_SWING * Math.sqrt(unknown ? this.#shorter : this.#excess))
+  }
+
+  /** Least length of a window that averages over the swings, in milliseconds. */
+  get windowMs(): number {
+    return this.#windowMs
   }
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
-  read({ durationMs, meanInFlight, peak, meanWidth }: WindowReading): void {
+  read({ durationMs, meanInFlight, peak, meanWidth, elapsedMs, drift, effective }: WindowReading): void {
     this.#settleMs = 0
     if (!(durationMs > 0)) return
     // Full means that one more would not have fitted; slots that are free because the next request is wide are not
@@ -173,9 +193,37 @@ export class TwoLevelLimit {
       if (busy) this.#compare(durationMs)
       else this.#return(durationMs)
     } else if (busy) {
+      this.#chance = this.#windowMs > 0 ? Math.min(CHANCE, 2 / effective) : CHANCE
+      this.#adjust(elapsedMs, drift)
       this.#steer(durationMs)
     } else if (meanInFlight < QUIET * this.#limit && this.#baselineMs > 0) {
       this.#baselineMs = (durationMs + Math.min(this.#baselineMs, durationMs)) / 2
+    }
+  }
+
+  get dbg(): string { return `ch ${this.#changes.map(x=>x.toFixed(2)).join(',')} dr ${this.#drifts.map(x=>x.toFixed(2)).join(',')} R ${this.#ratio.toFixed(2)}` }
+  /** Variance of the changes between windows that chance does not explain. */
+  get #excess(): number {
+    return excessOf(this.#changes, this.#chance, this.#variance)
+  }
+
+  /** The same for windows of half the length. */
+  get #shorter(): number {
+    return excessOf(this.#drifts, 2 * this.#chance)
+  }
+
+  /** Doubles the length of windows while they swing, and halves it once their halves do not. */
+  #adjust(elapsedMs: number, drift: number): void {
+    if (this.#windowMs > 0 && drift >= 0) keep(this.#drifts, drift)
+    if (this.#changes.length >= LEAST_CHANGES && this.#excess > (+(process.env.LG??1)) * this.#chance && elapsedMs < LONGEST_WINDOW_MS) {
+      this.#windowMs = Math.min(LONGEST_WINDOW_MS, 2 * elapsedMs)
+      this.#drifts = this.#changes
+      this.#changes = []
+      this.#variance = 0
+    } else if (this.#windowMs > 0 && this.#drifts.length >= CHANGES && this.#shorter < 2 * (+(process.env.SH??1)) * this.#chance) {
+      this.#windowMs = this.#windowMs < SHORTEST_WINDOW_MS ? 0 : this.#windowMs / 2
+      this.#changes = this.#drifts
+      this.#drifts = []
     }
   }
 
@@ -183,10 +231,9 @@ export class TwoLevelLimit {
     const ratio = durationMs / this.#baselineMs
     if (this.#durationMs > 0) {
       // A step of the limit may have changed durations by as much: of whole slots, more where they are few.
-      const step = Math.max(Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
+      const step = Math.max(this.#windowMs > 0 ? 0 : Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
       const byItself = Math.max(0, Math.abs(Math.log(durationMs / this.#durationMs)) - step)
-      this.#changes.push(byItself)
-      if (this.#changes.length > CHANGES) this.#changes.shift()
+      keep(this.#changes, byItself)
       this.#variance += (Math.min(byItself, 1) ** 2 - this.#variance) / SWING_MEMORY
     }
     this.#durationMs = durationMs
@@ -253,6 +300,19 @@ export class TwoLevelLimit {
     this.#level = clamp(level, this.#min, this.#max)
     this.#limit = Math.floor(this.#level)
   }
+}
+
+/** Appends to the last ones. */
+function keep(changes: number[], change: number): void {
+  changes.push(change)
+  if (changes.length > CHANGES) changes.shift()
+}
+
+function excessOf(changes: readonly number[], chance: number, variance = 0): number {
+  const most = Math.floor(TRIMMED * changes.length)
+  const least = [...changes].sort((a, b) => a - b).slice(0, most)
+  const typical = changes.length < LEAST_CHANGES ? 0 : least.reduce((sum, each) => sum + each * each, 0) / most
+  return Math.max(0, typical / TRIMMED_SQUARE - UNCERTAIN * chance, variance - chance)
 }
 
 function clamp(value: number, least: number, most: number): number {

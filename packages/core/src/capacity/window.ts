@@ -42,9 +42,15 @@ export class Window {
   #mean = 0
   #variance = 0
   #seen = 0
+  #leastMs = 0
+  /** Duration so far when half of the least time had passed. */
+  #halfArea = 0
+  #halfWidths = 0
 
   /** Starts a window with `inFlight` slots taken. */
-  open(inFlight: number): void {
+  open(inFlight: number, leastMs = 0): void {
+    this.#leastMs = leastMs
+    this.#halfWidths = 0
     this.#elapsedMs = 0
     this.#area = 0
     this.#passedOver = 0
@@ -69,6 +75,10 @@ export class Window {
   complete(width: number, durationMs: number): void {
     this.#completions++
     this.#widths += width
+    if (this.#elapsedMs <= this.#leastMs / 2) {
+      this.#halfArea = this.#area
+      this.#halfWidths = this.#widths
+    }
     this.#squaredWidths += width * width
     this.#seen = Math.min(this.#seen + 1, VARIATION_MEMORY)
     const part = 1 / this.#seen
@@ -94,7 +104,7 @@ export class Window {
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs
-    if (this.#completions === 0 || elapsedMs < SHORTEST_MS || elapsedMs < LEAST_DURATIONS * this.durationMs)
+    if (this.#completions === 0 || elapsedMs < Math.max(SHORTEST_MS, this.#leastMs) || elapsedMs < LEAST_DURATIONS * this.durationMs)
       return false
     const endedMs = this.#durations / this.#widths
     const longerMs = Math.max(this.durationMs, endedMs)
@@ -109,6 +119,22 @@ export class Window {
   /** Mean duration in milliseconds, by width; NaN if nothing ended. */
   get durationMs(): number {
     return (this.#area - this.#passedOver) / this.#widths
+  }
+
+  get elapsedMs(): number {
+    return this.#elapsedMs
+  }
+
+  /** Logarithm of the ratio between the mean durations of its halves; NaN if nothing ended in one. */
+  get drift(): number {
+    const first = this.#halfArea / this.#halfWidths
+    const second = (this.#area - this.#halfArea) / (this.#widths - this.#halfWidths)
+    return Math.abs(Math.log(second / first))
+  }
+
+  /** Completions that know the mean as well, if durations vary as those of an exponential distribution. */
+  get effective(): number {
+    return this.#widths ** 2 / this.#squaredWidths / Math.max(1, this.#variance / this.#mean ** 2)
   }
 
   /** Mean number of slots taken. */
