@@ -232,7 +232,7 @@ export class Climb {
   }
 
   get #isOver(): boolean {
-    if (this.#fullMs < this.#leastMs) return false
+    if (this.#here.ms < this.#leastMs) return false
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
     if (this.#completions >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
