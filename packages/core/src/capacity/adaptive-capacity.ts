@@ -178,7 +178,7 @@ export class AdaptiveCapacity implements Capacity {
   }
 
   #nextClimb(careful: boolean): Climb {
-    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.swing, this.#rule.windowMs)
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.windowMs)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
@@ -218,7 +218,7 @@ export class AdaptiveCapacity implements Capacity {
       if (!due) return
       // During a look it begins after it.
       if (this.#rule.saturated) this.#fullMs = 0
-      else this.#climb = this.#nextClimb(true)
+      else if (!this.#rule.unsteady) this.#climb = this.#nextClimb(true)
     }
   }
 }

@@ -120,7 +120,6 @@ export class Climb {
   readonly from: number
   readonly careful: boolean
   readonly #max: number
-  readonly #swing: number
   readonly #leastMs: number
   readonly #rounds: Round[] = []
   /** The data of all rounds before this one. */
@@ -153,12 +152,11 @@ export class Climb {
    * `from` and `max` are whole numbers, 1 <= from <= max; `swing`: a factor by which durations may differ without a
    * change of the limit.
    */
-  constructor(from: number, max: number, careful = false, swing = 1, leastMs = 0) {
+  constructor(from: number, max: number, careful = false, leastMs = 0) {
     this.#leastMs = leastMs
     this.from = from
     this.#limit = from
     this.#max = max
-    this.#swing = swing
     this.careful = careful
   }
 
@@ -309,7 +307,7 @@ export class Climb {
     const lowers = settled ? [this.#below, ...this.#rounds] : this.#rounds
     const enough = lowers.find((lower) => {
       const slots = level / lower.level
-      return (perMs / lower.perMs) * Math.max(Math.sqrt(slots), this.#swing) < slots
+      return (perMs / lower.perMs) * Math.sqrt(slots) < slots
     })
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {

@@ -176,6 +176,11 @@ export class TwoLevelLimit {
     return Math.exp(BEYOND_SWING * Math.sqrt(unknown ? this.#shorter : this.#excess))
   }
 
+  /** Durations swing, and longer windows may average over that. */
+  get unsteady(): boolean {
+    return this.swing > TOLERANCE && this.#windowMs < LONGEST_WINDOW_MS
+  }
+
   /** Least length of a window that averages over the swings, in milliseconds. */
   get windowMs(): number {
     return this.#windowMs
@@ -204,7 +209,7 @@ export class TwoLevelLimit {
   get dbg(): string { return `ch ${this.#changes.map(x=>x.toFixed(2)).join(',')} dr ${this.#drifts.map(x=>x.toFixed(2)).join(',')} R ${this.#ratio.toFixed(2)}` }
   /** Variance of the changes between windows that chance does not explain. */
   get #excess(): number {
-    return excessOf(this.#changes, this.#chance, this.#variance)
+    return excessOf(this.#changes, this.#chance, this.#variance, this.#windowMs === 0)
   }
 
   /** The same for windows of half the length. */
@@ -216,7 +221,7 @@ export class TwoLevelLimit {
   #adjust(elapsedMs: number, drift: number): void {
     if (this.#windowMs > 0 && drift >= 0) keep(this.#drifts, drift)
     if (this.#changes.length >= LEAST_CHANGES && this.#excess > (+(process.env.LG??1)) * this.#chance && elapsedMs < LONGEST_WINDOW_MS) {
-      this.#windowMs = Math.min(LONGEST_WINDOW_MS, 2 * elapsedMs)
+      this.#windowMs = Math.min(LONGEST_WINDOW_MS, (+(process.env.GF??2)) * elapsedMs)
       this.#drifts = this.#changes
       this.#changes = []
       this.#variance = 0
@@ -308,7 +313,9 @@ function keep(changes: number[], change: number): void {
   if (changes.length > CHANGES) changes.shift()
 }
 
-function excessOf(changes: readonly number[], chance: number, variance = 0): number {
+function excessOf(changes: readonly number[], chance: number, variance = 0, med = false): number {
+  if (med) { const m = changes.length < LEAST_CHANGES ? 0 : [...changes].sort((a, b) => a - b)[changes.length >> 1]!
+ return Math.max(0, (m / .6745) ** 2 - UNCERTAIN * chance, variance - chance) }
   const most = Math.floor(TRIMMED * changes.length)
   const least = [...changes].sort((a, b) => a - b).slice(0, most)
   const typical = changes.length < LEAST_CHANGES ? 0 : least.reduce((sum, each) => sum + each * each, 0) / most
