@@ -214,11 +214,12 @@ export class AdaptiveCapacity implements Capacity {
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs
-      const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
+      const waitMs = Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
+      const due = this.#fullMs >= (this.#rule.unsteady ? 2 : 1) * waitMs
       if (!due) return
       // During a look it begins after it.
       if (this.#rule.saturated) this.#fullMs = 0
-      else if (!this.#rule.unsteady) this.#climb = this.#nextClimb(true)
+      else this.#climb = this.#nextClimb(true)
     }
   }
 }

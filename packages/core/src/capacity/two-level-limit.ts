@@ -220,12 +220,14 @@ export class TwoLevelLimit {
   /** Doubles the length of windows while they swing, and halves it once their halves do not. */
   #adjust(elapsedMs: number, drift: number): void {
     if (this.#windowMs > 0 && drift >= 0) keep(this.#drifts, drift)
-    if (this.#changes.length >= LEAST_CHANGES && this.#excess > (+(process.env.LG??1)) * this.#chance && elapsedMs < LONGEST_WINDOW_MS) {
-      this.#windowMs = Math.min(LONGEST_WINDOW_MS, (+(process.env.GF??2)) * elapsedMs)
+    if (this.#changes.length >= LEAST_CHANGES && this.#excess > this.#chance && elapsedMs < LONGEST_WINDOW_MS) {
+      this.#windowMs = Math.min(LONGEST_WINDOW_MS, 2 * elapsedMs)
       this.#drifts = this.#changes
+      // The baseline of shorter windows is that of a moment.
+      this.#windowsSinceLook = LOOK_EVERY
       this.#changes = []
       this.#variance = 0
-    } else if (this.#windowMs > 0 && this.#drifts.length >= CHANGES && this.#shorter < 2 * (+(process.env.SH??1)) * this.#chance) {
+    } else if (this.#windowMs > 0 && this.#drifts.length >= CHANGES && this.#shorter < 2 * this.#chance) {
       this.#windowMs = this.#windowMs < SHORTEST_WINDOW_MS ? 0 : this.#windowMs / 2
       this.#changes = this.#drifts
       this.#drifts = []
