@@ -42,13 +42,15 @@ export interface AdaptiveSnapshot {
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
+/** Multiple of that time for which a climb waits until windows have become long enough to average over a swing. */
+const PATIENCE = 2
 
 /**
  * A capacity that learns its limit: about 1.3 times the number of requests in flight above which they only wait for
  * each other; or the demand, if nothing runs short. It sees only the number in flight and the times of the ends.
  *
  * It doubles its limit until throughput stops growing, then follows the service in windows of 50 completions (of 500,
- * where durations vary much), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
+ * where durations vary much, and of up to 20 s, where all of them rise and fall together), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
  * again, unless these looks show that a higher limit brings nothing. Running requests are not touched, and nothing is
  * learned while the limit is not reached. O(1) per request; while the limit climbs, O(log n), with memory for the times
  * of the requests in flight and of a round.
@@ -131,7 +133,6 @@ export class AdaptiveCapacity implements Capacity {
     this.#slots.tell()
   }
 
-  get debug(): string { return `win ${this.#rule.windowMs.toFixed(0)} swing ${this.#rule.swing.toFixed(2)} ${this.#rule.dbg} sat ${this.#rule.saturated} full ${this.#fullMs.toFixed(0)} vain ${this.#vainMs.toFixed(0)}` }
   undo(width: number, nowMs: number): void {
     this.#pass(nowMs)
     this.#climb?.undo()
@@ -178,7 +179,7 @@ export class AdaptiveCapacity implements Capacity {
   }
 
   #nextClimb(careful: boolean): Climb {
-    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.windowMs)
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#min, this.#rule.windowMs)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
@@ -214,8 +215,8 @@ export class AdaptiveCapacity implements Capacity {
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs
-      const waitMs = Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
-      const due = this.#fullMs >= (this.#rule.unsteady ? 2 : 1) * waitMs
+      const everyMs = Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
+      const due = this.#fullMs >= (this.#rule.unsteady ? PATIENCE : 1) * everyMs
       if (!due) return
       // During a look it begins after it.
       if (this.#rule.saturated) this.#fullMs = 0

@@ -107,8 +107,14 @@ interface Round {
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s. After that it waits for ten, since a few ends prove nothing and
  * the next level would drown them, but only as long as some end: if none does in 1.5 s, nothing shows that too much is
- * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
- * waiting requests counts, from one mean duration after the step on.
+ * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Its end depends on the
+ * time with waiting requests alone, from one mean duration after the step on.
+ *
+ * What counts as evidence is all time in which more than half of the level is in flight, and what less in flight has
+ * served is a lower level, too. A service of one request per second is full only after it has become slower for half a
+ * minute, and then nothing ends: only what ended before shows that silence is no pure wait. That level is left out if
+ * the requests that still ran there make its mean duration more than three times that of the ended ones. Then it shows
+ * how a service started to wait, and its quick requests alone.
  *
  * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
  * longest time, but wait for 30 completions, from one whole mean duration after the step on. So the number of requests,
@@ -120,6 +126,7 @@ export class Climb {
   readonly from: number
   readonly careful: boolean
   readonly #max: number
+  readonly #min: number
   readonly #leastMs: number
   readonly #rounds: Round[] = []
   /** The data of all rounds before this one. */
@@ -136,7 +143,7 @@ export class Climb {
   #fullMs = 0
   #completions = 0
   #lastEndMs = 0
-  /** Whether the requests in flight belong to the level: true above a half of it, until they are below a quarter. */
+  /** True above a half of the limit, until less than a quarter is in flight. */
   #near = false
   /** What has been measured since that changed, and what before, while fewer were in flight. */
   #here: Tally = new Tally()
@@ -149,10 +156,11 @@ export class Climb {
   #spentMs = 0
 
   /**
-   * `from` and `max` are whole numbers, 1 <= from <= max; `swing`: a factor by which durations may differ without a
-   * change of the limit.
+   * `from`, `max` and `min` are whole numbers, 1 <= min <= from <= max; `leastMs`: time over which a round must average,
+   * because all requests become slower and quicker together.
    */
-  constructor(from: number, max: number, careful = false, leastMs = 0) {
+  constructor(from: number, max: number, careful = false, min = 1, leastMs = 0) {
+    this.#min = min
     this.#leastMs = leastMs
     this.from = from
     this.#limit = from
@@ -311,9 +319,8 @@ export class Climb {
     })
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
-      const lower = Math.max(1, Math.round(enough.level))
-      this.#doubt = { lower, table }
-      this.#limit = lower
+      this.#limit = Math.max(this.#min, Math.round(enough.level))
+      this.#doubt = { lower: this.#limit, table }
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true

@@ -43,11 +43,11 @@ export class Window {
   #variance = 0
   #seen = 0
   #leastMs = 0
-  /** Duration so far when half of the least time had passed. */
+  /** Area and widths of the first half of that time. */
   #halfArea = 0
   #halfWidths = 0
 
-  /** Starts a window with `inFlight` slots taken. */
+  /** Starts a window with `inFlight` slots taken, which lasts at least `leastMs`. */
   open(inFlight: number, leastMs = 0): void {
     this.#leastMs = leastMs
     this.#halfWidths = 0
@@ -98,13 +98,17 @@ export class Window {
   }
 
   /**
-   * Whether the window can be read: after 200 ms, two mean durations, and 50 completions, in the first 5 s times the
+   * Whether the window can be read: after 200 ms or its least length, two mean durations, and 50 completions, in the first 5 s times the
    * squared coefficient of variation of durations, from 1 to 10; and when both means agree, or after ten mean
    * durations.
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs
-    if (this.#completions === 0 || elapsedMs < Math.max(SHORTEST_MS, this.#leastMs) || elapsedMs < LEAST_DURATIONS * this.durationMs)
+    if (
+      this.#completions === 0 ||
+      elapsedMs < Math.max(SHORTEST_MS, this.#leastMs) ||
+      elapsedMs < LEAST_DURATIONS * this.durationMs
+    )
       return false
     const endedMs = this.#durations / this.#widths
     const longerMs = Math.max(this.durationMs, endedMs)
@@ -121,18 +125,19 @@ export class Window {
     return (this.#area - this.#passedOver) / this.#widths
   }
 
+  /** Its length so far, in milliseconds. */
   get elapsedMs(): number {
     return this.#elapsedMs
   }
 
-  /** Logarithm of the ratio between the mean durations of its halves; NaN if nothing ended in one. */
+  /** Absolute logarithm of the ratio between the mean durations of its halves; NaN if it has no least length. */
   get drift(): number {
     const first = this.#halfArea / this.#halfWidths
     const second = (this.#area - this.#halfArea) / (this.#widths - this.#halfWidths)
     return Math.abs(Math.log(second / first))
   }
 
-  /** Completions that know the mean as well, if durations vary as those of an exponential distribution. */
+  /** Number of completions that would know the mean as well if durations were exponential. */
   get effective(): number {
     return this.#widths ** 2 / this.#squaredWidths / Math.max(1, this.#variance / this.#mean ** 2)
   }
