@@ -18,6 +18,10 @@ const CAREFUL_ENOUGH = 30
  * most have not ended yet, and what was measured below the level shows their start only.
  */
 const UNFINISHED = 3
+/** Largest part of a climb's first level by which a doubt goes below it. */
+const DEEPEST = 4
+/** Number of ends of which none happens by chance once in twenty times. */
+const UNLIKELY = 3
 /** Completions for which the longest round waits, as long as requests end. */
 const LEAST = 10
 /**
@@ -113,8 +117,9 @@ interface Round {
  * What counts as evidence is all time in which more than half of the level is in flight, and what less in flight has
  * served is a lower level, too. A service of one request per second is full only after it has become slower for half a
  * minute, and then nothing ends: only what ended before shows that silence is no pure wait. That level is left out if
- * the requests that still ran there make its mean duration more than three times that of the ended ones. Then it shows
- * how a service started to wait, and its quick requests alone.
+ * the requests that still ran there make its mean duration more than three times that of the ended ones: then it shows
+ * the start of slow requests, and the quick ones alone. It is forgotten if fewer end now than the number in flight
+ * explains, the inverse of the throughput at most: then the service has become another.
  *
  * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
  * longest time, but wait for 30 completions, from one whole mean duration after the step on. So the number of requests,
@@ -306,12 +311,13 @@ export class Climb {
         this.#end(lower)
         return
       }
-      // What was measured before at lower levels belongs to another time.
-      this.#rounds.length = 0
-      this.#lower = new LifeTable()
-      this.#below = new Tally()
+      this.#forget()
     }
-    const settled = this.#below.area < UNFINISHED * this.#below.durationsMs
+    const below = this.#below
+    const settled = below.area < UNFINISHED * below.durationsMs
+    // So few ends, now, are beyond what the number in flight explains: less than the inverse of it.
+    const explained = (below.perMs * this.#fullMs * below.level) / this.#limit
+    if (settled && this.#completions + UNLIKELY <= explained) this.#forget()
     const lowers = settled ? [this.#below, ...this.#rounds] : this.#rounds
     const enough = lowers.find((lower) => {
       const slots = level / lower.level
@@ -319,7 +325,8 @@ export class Climb {
     })
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
-      this.#limit = Math.max(this.#min, Math.round(enough.level))
+      const lowest = enough === this.#below ? this.from / DEEPEST : 0
+      this.#limit = Math.max(this.#min, Math.round(Math.max(enough.level, lowest)))
       this.#doubt = { lower: this.#limit, table }
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
@@ -333,6 +340,13 @@ export class Climb {
       }
       this.#step()
     }
+  }
+
+  /** What was measured at lower levels belongs to another time. */
+  #forget(): void {
+    this.#rounds.length = 0
+    this.#lower = new LifeTable()
+    this.#below = new Tally()
   }
 
   #step(): void {

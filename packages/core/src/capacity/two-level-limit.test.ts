@@ -94,9 +94,11 @@ describe('TwoLevelLimit', () => {
       while (nowMs < untilMs) {
         const { limit, looking } = rule
         const elapsedMs = Math.max(NATURAL.elapsedMs, rule.windowMs)
-        const wave = (ms: number): number => Math.sin((2 * Math.PI * ms) / 4_000)
+        const wave = (ms: number): number => Math.sin((2 * Math.PI * ms) / 2_000)
         const mean = (fromMs: number, lastingMs: number): number =>
-          Array.from({ length: 50 }, (_, i) => 150 + 100 * wave(fromMs + (i * lastingMs) / 50)).reduce((a, b) => a + b) / 50
+          Array.from({ length: 50 }, (_, i) => 150 + 100 * wave(fromMs + (i * lastingMs) / 50)).reduce(
+            (a, b) => a + b,
+          ) / 50
         const halves = mean(nowMs, elapsedMs / 2) / mean(nowMs + elapsedMs / 2, elapsedMs / 2)
         const durationMs = mean(nowMs, elapsedMs)
         const drift = Math.abs(Math.log(halves))
@@ -108,10 +110,11 @@ describe('TwoLevelLimit', () => {
       return looks
     }
     windows(120_000)
-    expect(rule.windowMs).toBeGreaterThan(2_000)
+    expect(rule.windowMs).toBeGreaterThanOrEqual(1_000)
     const { limit } = rule
     expect(windows(300_000)).toBeLessThanOrEqual(300_000 / rule.windowMs / 10)
-    expect(rule.limit).toBeGreaterThan(limit)
+    expect(rule.limit).toBeGreaterThanOrEqual(limit)
+    expect(rule.limit).toBeGreaterThan(200)
   })
 
   it('does not take a service that becomes slower or quicker for one that swings', () => {
@@ -275,6 +278,9 @@ describe('TwoLevelLimit', () => {
       meanInFlight: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
       peak: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
       meanWidth: fc.oneof(fc.double(), fc.double({ min: 0, max: 4 })),
+      elapsedMs: fc.double(),
+      drift: fc.double(),
+      effective: fc.double(),
       full: fc.boolean(),
     })
     const range = fc
