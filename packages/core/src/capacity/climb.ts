@@ -20,6 +20,8 @@ const CAREFUL_ENOUGH = 30
 const UNFINISHED = 3
 /** Largest part of a climb's first level by which a doubt goes below it. */
 const DEEPEST = 4
+/** Ratio of the time of a round to that with waiting requests from which on its throughput is that of the demand. */
+const IDLE = 1.2
 /** Number of ends of which none happens by chance once in twenty times. */
 const UNLIKELY = 3
 /** Completions for which the longest round waits, as long as requests end. */
@@ -45,7 +47,8 @@ interface Doubt {
 }
 
 /** Sums over some time. */
-class Tally {
+class Tally implements Round {
+  readonly idle = true
   ms = 0
   /** Sum of the number in flight over time. */
   area = 0
@@ -91,6 +94,8 @@ class Tally {
 interface Round {
   readonly level: number
   readonly perMs: number
+  /** Requests did not wait all that time. */
+  readonly idle?: boolean
 }
 
 /**
@@ -313,16 +318,16 @@ export class Climb {
       }
       this.#forget()
     }
-    const below = this.#below
-    const settled = below.area < UNFINISHED * below.durationsMs
-    // So few ends, now, are beyond what the number in flight explains: less than the inverse of it.
-    const explained = (below.perMs * this.#fullMs * below.level) / this.#limit
-    if (settled && this.#completions + UNLIKELY <= explained) this.#forget()
+    const settled = this.#below.area < UNFINISHED * this.#below.durationsMs
     const lowers = settled ? [this.#below, ...this.#rounds] : this.#rounds
-    const enough = lowers.find((lower) => {
+    let enough = lowers.find((lower) => {
       const slots = level / lower.level
       return (perMs / lower.perMs) * Math.sqrt(slots) < slots
     })
+    if (enough?.idle && this.#isOutdated(enough)) {
+      this.#forget()
+      enough = undefined
+    }
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
       const lowest = enough === this.#below ? this.from / DEEPEST : 0
@@ -332,7 +337,7 @@ export class Climb {
       this.#suspicious = true
       this.#open = true
     } else {
-      this.#rounds.push({ level, perMs })
+      this.#rounds.push({ level, perMs, idle: here.ms > IDLE * this.#fullMs })
       this.#lower.merge(table)
       if (here.ends > 0) {
         const meanMs = here.durationsMs / here.ends
@@ -340,6 +345,11 @@ export class Climb {
       }
       this.#step()
     }
+  }
+
+  /** So few ends, since requests wait, are beyond what the number in flight explains. */
+  #isOutdated({ perMs, level }: Round): boolean {
+    return this.#completions + UNLIKELY <= perMs * this.#fullMs * (level / this.#limit)
   }
 
   /** What was measured at lower levels belongs to another time. */
