@@ -64,7 +64,6 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       await runFor(visit, next)
       // Hono has caught an `Error` and turned it into a response.
       if (c.error !== undefined) visit.failed(c.error)
-      if (visit.isGone && watch === undefined) answerNobody(c)
     } catch (error) {
       visit.failed(error)
       throw error
@@ -72,6 +71,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       watch?.settled()
       visit.handlerSettled()
     }
+    if (visit.isGone && watch === undefined) answerNobody(c)
     // Last, because the copy of a fetched response no longer shows that it was fetched.
     if (c.finalized) tell(c, admission.fields(decision, c.res.status))
   }

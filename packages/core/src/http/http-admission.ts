@@ -153,11 +153,13 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#mistakes.namedByAddress()
   }
 
-  /** @internal Judges a response that was sent to its end. */
+  /** @internal Judges a response that has ended. */
   outcome(visit: HttpVisit<Target>): Outcome {
-    const { target, error } = visit
+    const { target, error, isGone } = visit
     const { outcome } = this.#options
     const status = this.#framework.status(...target)
+    // Until a handler sets it, the status is the framework's default: only a shortage is certain.
+    if (isGone) return outcome === undefined && outcomeOf(status, error) === 'failure' ? 'failure' : 'ignored'
     this.#mistakes.answered(status)
     if (visit.hasAddress !== undefined) this.#addresses.answered(visit.hasAddress)
     if (outcome !== undefined) {

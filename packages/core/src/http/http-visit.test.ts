@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Gate, Permit } from '../admission/index.js'
+import type { Gate, Outcome, Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
 import { HttpVisit } from './http-visit.js'
 
-const judge = { gate: createGate({ fair: false }), outcome: () => 'success' as const }
+const judge = {
+  gate: createGate({ fair: false }),
+  outcome: ({ isGone }: { isGone: boolean }) => (isGone ? 'ignored' : 'success') as Outcome,
+}
 
 function admitted(gate: Gate): Permit {
   const decision = gate.admit({ flow: 'a' })

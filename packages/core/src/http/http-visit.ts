@@ -27,10 +27,10 @@ export interface FairRequest {
   judgedInside(): void
 }
 
-/** Judges the outcome of a response that was sent to its end. */
+/** Judges the outcome of a response. */
 export interface Judge<Target extends readonly unknown[]> {
   readonly gate: Gate
-  /** Called once, when the response was sent and the permit has no holder left. Must not throw. */
+  /** Called once, when the response was sent or cut off and the permit has no holder left. Must not throw. */
   outcome(visit: HttpVisit<Target>): Outcome
 }
 
@@ -58,7 +58,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   #controller: AbortController | undefined
   #holds = 0
   #judgedInside = false
-  #end: 'open' | 'ended' | 'aborted' = 'open'
+  /** Without a permit when it ended, it needs none. */
+  #end: 'open' | 'ended' | 'aborted' | 'unadmitted' = 'open'
   #isAnswered = false
 
   constructor(judge: Judge<Target>, target: Target, outer: FairRequest | undefined) {
@@ -69,7 +70,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 
   /** True once the response was cut off: an answer can no longer arrive. */
   get isGone(): boolean {
-    return this.#end === 'aborted'
+    return this.#end === 'aborted' || this.#end === 'unadmitted'
   }
 
   /** Whether the request has already passed this gate. */
@@ -81,7 +82,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#end === 'aborted') this.#controller.abort()
+      if (this.isGone) this.#controller.abort()
     }
     return this.#controller.signal
   }
@@ -168,8 +169,9 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
    */
   responseEnded(aborted: boolean): void {
     if (this.#end !== 'open') return
-    this.#end = aborted || this.permit === undefined ? 'aborted' : 'ended'
-    if (this.#end === 'aborted') {
+    if (this.permit === undefined) this.#end = 'unadmitted'
+    else this.#end = aborted ? 'aborted' : 'ended'
+    if (this.isGone) {
       this.#controller?.abort()
       this.onGone?.()
     }
@@ -197,7 +199,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     if ((this.#end === 'open' && !this.#isAnswered) || this.#holds > 0) return
     const { permit } = this
     if (permit === undefined || permit.finished) return
-    const outcome = this.#end === 'aborted' ? 'ignored' : this.#judge.outcome(this)
+    const outcome = this.#end === 'unadmitted' ? 'ignored' : this.#judge.outcome(this)
     // Failures are not charged to a budget, no matter which gate they belong to.
     if (outcome === 'failure' && this.#judgedInside) permit.finish('ignored', { cost: 0 })
     else permit.finish(outcome)

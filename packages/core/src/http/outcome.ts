@@ -12,14 +12,14 @@ export function statusOfError(error: unknown): number | undefined {
 }
 
 /**
- * The default outcome of a response that was sent to its end.
+ * The default outcome of a response.
  *
  * - 429 or 503, or an error with such a status (`ResourceExhaustedError` has): `failure`, even if the client saw
  *   another status.
  * - Any other status below 500: `success`. It got the resource, even if it was a bad request.
  * - Any other 5xx, or an error and no status at all: `ignored`. A bug says nothing about shortage.
  *
- * Not called for a client that left: its outcome is always `ignored`, and the status is then the framework's default.
+ * Of a client that left, only a `failure` counts: the status is then the framework's default, unless a handler has set it.
  */
 export function outcomeOf(status: number | undefined, error?: unknown): Outcome {
   if (isShortage(status) || isShortage(statusOfError(error))) return 'failure'

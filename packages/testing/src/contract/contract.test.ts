@@ -197,6 +197,7 @@ describe('the contract notices an adapter that', () => {
     ['runs the handler of refused requests', /a flow over its share/],
     ['releases when the handler has settled', /held until its last byte/],
     ['releases wrapped handlers when the client leaves', /abort and retry .* wrapped/],
+    ['releases wrapped handlers when the client leaves', /meet a shortage after/],
     ['tells nothing of budgets', /near its exhaustion/],
     ['tells nothing of budgets', /a refusal by a budget/],
     ['tells budgets in refusals only', /a streamed body tells a budget/],
