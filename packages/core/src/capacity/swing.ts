@@ -71,10 +71,9 @@ export class Swing {
 
   /** Takes a window. Returns whether the next ones must be longer. */
   read({ elapsedMs, drift, effective }: SwingReading): boolean {
-    if (this.#windowMs > 0) {
-      this.#chance = Math.min(CHANCE, 2 / effective)
-      if (drift >= 0) keep(this.#drifts, drift)
-    }
+    // Fewer completions than 50 know less; more know no more while the windows are short, since requests queue together.
+    this.#chance = Math.max(this.#windowMs > 0 ? 0 : CHANCE, 2 / effective)
+    if (this.#windowMs > 0 && drift >= 0) keep(this.#drifts, drift)
     if (this.#changes.length >= LEAST_CHANGES && this.#between > this.#chance && elapsedMs < LONGEST_MS) {
       this.#windowMs = Math.min(LONGEST_MS, 2 * elapsedMs)
       this.#drifts = this.#changes
@@ -84,7 +83,6 @@ export class Swing {
     }
     if (this.#windowMs > 0 && this.#drifts.length >= CHANGES && this.#within < 2 * this.#chance) {
       this.#windowMs = this.#windowMs < SHORTEST_MS ? 0 : this.#windowMs / 2
-      if (this.#windowMs === 0) this.#chance = CHANCE
       this.#changes = this.#drifts
       this.#drifts = []
     }

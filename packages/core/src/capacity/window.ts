@@ -35,6 +35,7 @@ export class Window {
   #passedOver = 0
   /** Durations of the ended requests, by width. */
   #durations = 0
+  #squaredDurations = 0
   #completions = 0
   #widths = 0
   #squaredWidths = 0
@@ -55,6 +56,7 @@ export class Window {
     this.#area = 0
     this.#passedOver = 0
     this.#durations = 0
+    this.#squaredDurations = 0
     this.#completions = 0
     this.#widths = 0
     this.#squaredWidths = 0
@@ -84,6 +86,7 @@ export class Window {
     const part = 1 / this.#seen
     const lastedMs = finite(durationMs)
     this.#durations += width * lastedMs
+    this.#squaredDurations += width * lastedMs * lastedMs
     const off = lastedMs - this.#mean
     this.#mean += part * off
     this.#variance = (1 - part) * (this.#variance + part * off * off)
@@ -139,7 +142,8 @@ export class Window {
 
   /** Number of completions that would know the mean as well if durations were exponential. */
   get effective(): number {
-    return this.#widths ** 2 / this.#squaredWidths / Math.max(1, this.#variance / this.#mean ** 2)
+    const variation = (this.#squaredDurations * this.#widths) / this.#durations ** 2 - 1
+    return this.#widths ** 2 / this.#squaredWidths / Math.max(1, variation)
   }
 
   /** Mean number of slots taken. */
