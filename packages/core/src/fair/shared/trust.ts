@@ -47,7 +47,7 @@ export interface Typical {
 }
 
 /** A decaying sum of amounts. */
-class Sum {
+class ClaimedCost {
   requests = 0
   cost = 0
 
@@ -71,9 +71,9 @@ class Sum {
 export class ReportedOutcomes {
   #successes = 0
   #failures = 0
-  readonly #letIn = new Sum()
-  readonly #refused = new Sum()
-  readonly #ended = new Sum()
+  readonly #letIn = new ClaimedCost()
+  readonly #refused = new ClaimedCost()
+  readonly #ended = new ClaimedCost()
   /** The part of the admitted cost that is believed. */
   #believed = 1
   #strange = 0
