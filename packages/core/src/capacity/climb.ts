@@ -47,7 +47,7 @@ interface Doubt {
 }
 
 /** Sums over some time. */
-class Tally implements Round {
+class LevelTally implements Round {
   readonly idle = true
   ms = 0
   /** Sum of the number in flight over time. */
@@ -74,7 +74,7 @@ class Tally implements Round {
     if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.durationsMs += durationMs
   }
 
-  add({ ms, area, ends, durationsMs }: Tally): void {
+  add({ ms, area, ends, durationsMs }: LevelTally): void {
     this.ms += ms
     this.area += area
     this.ends += ends
@@ -156,8 +156,8 @@ export class Climb {
   /** True above a half of the limit, until less than a quarter is in flight. */
   #near = false
   /** What has been measured since that changed, and what before, while fewer were in flight. */
-  #here: Tally = new Tally()
-  #below: Tally = new Tally()
+  #here: LevelTally = new LevelTally()
+  #below: LevelTally = new LevelTally()
   /** A request was admitted since, and did not run. */
   #undone = false
   #settleMs = 0
@@ -281,7 +281,7 @@ export class Climb {
 
   #restart(): void {
     this.#ages.clear()
-    this.#here = new Tally()
+    this.#here = new LevelTally()
   }
 
   #settle(): void {
@@ -356,7 +356,7 @@ export class Climb {
   #forget(): void {
     this.#rounds.length = 0
     this.#lower = new LifeTable()
-    this.#below = new Tally()
+    this.#below = new LevelTally()
   }
 
   #step(): void {
