@@ -17,6 +17,14 @@ export function headersOf(c: Context): Readonly<Record<string, unknown>> | undef
   return hostOf(c)?.incoming?.headers as Readonly<Record<string, unknown>> | undefined
 }
 
+/** Statuses of answers for which there was a substitute, because their clients had left. */
+const unread = new WeakMap<Context, number>()
+
+/** Notes the status of an answer that gets a substitute. */
+export function keepStatus(c: Context): void {
+  if (c.finalized && !unread.has(c)) unread.set(c, c.res.status)
+}
+
 /**
  * The status that was sent, or that of an answer that nobody reads. 500 if there is none because a value was thrown that
  * is no `Error`.
@@ -24,7 +32,7 @@ export function headersOf(c: Context): Readonly<Record<string, unknown>> | undef
 export function statusOf(c: Context): number {
   const outgoing = hostOf(c)?.outgoing
   if (outgoing?.headersSent) return outgoing.statusCode
-  return c.finalized ? c.res.status : 500
+  return unread.get(c) ?? (c.finalized ? c.res.status : 500)
 }
 
 /** On runtimes that require it, asks the runtime to finish `work` even if the client leaves. */

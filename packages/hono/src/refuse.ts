@@ -1,7 +1,7 @@
 import type { FetchAdmission } from '@fairlead/core/fetch'
 import { type Fields, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
 import type { Context } from 'hono'
-import { hostOf } from './host.js'
+import { hostOf, keepStatus } from './host.js'
 
 type Target = [c: Context]
 
@@ -37,6 +37,7 @@ export async function refuse(
  * not write an answer with that header; on Node 20 it could end the process by answering an HTTP/2 stream that is gone.
  */
 export function answerNobody(c: Context): void {
+  keepStatus(c)
   if (c.finalized) c.res.body?.cancel().catch(() => {})
   const nothing = new Response(null, { status: 499, headers: { 'X-Hono-Already-Sent': 'true' } })
   // Until the body has been accessed once, the server would write without checking the headers.

@@ -3,7 +3,7 @@ import { createGate } from '@fairlead/core'
 import { limitStage, manualClock } from '@fairlead/core/testing'
 import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'
-import type { Rig } from './rig.js'
+import type { Rig, RigOptions } from './rig.js'
 
 /** Clients that leave: while they wait, while their handler runs, while they are answered. */
 export function leavingCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
@@ -167,20 +167,22 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
     },
   )
 
-  cases.add(
-    'handlers that meet a shortage after their clients have left: failures',
-    () => ({ wrapped: true }),
-    async (rig) => {
-      for (const path of ['/wait-short', '/wait-exhausted']) {
+  const shortages: readonly [where: string, options: () => RigOptions<Target>][] = [
+    ['', () => ({ wrapped: true })],
+    [', with an inner gate without FAIR', () => ({ wrapped: true, inner: [{ gate: createGate({ fair: false }) }] })],
+  ]
+  for (const [where, options] of shortages)
+    cases.add(`handlers that meet a shortage after their clients have left: failures${where}`, options, async (rig) => {
+      const paths = ['/wait-short', '/wait-exhausted', '/wait-short-held']
+      for (const path of paths) {
         const client = await rig.connect()
         client.get(path)
         await rig.begun(path)
         await client.leave()
       }
       rig.scenes.raiseCurtain()
-      await rig.finished({ failure: 2 })
-    },
-  )
+      await rig.finished({ failure: paths.length })
+    })
 
   const clock = manualClock()
   cases.add(

@@ -89,6 +89,13 @@ export class Scenes {
         return this.#curtain.then(() => ({ kind: 'send', status: 200, body: 'done' }))
       case 'wait-short':
         return this.#curtain.then(() => ({ kind: 'send', status: 503, body: 'done' }))
+      case 'wait-short-held': {
+        const done = fair?.hold()
+        return this.#curtain.then(() => {
+          turns(20).then(done)
+          return { kind: 'send', status: 503, body: 'done' }
+        })
+      }
       case 'wait-exhausted':
         return this.#curtain.then(() => {
           throw new ResourceExhaustedError()
