@@ -1,5 +1,9 @@
 import type { Mastership } from '@fairlead/core/doorman'
-import type { LeaseRecord } from './lease-record.js'
+
+/** A predecessor's leases: the latest end of one of a resource, if the last grant was at `grantedAt`. */
+interface Leases {
+  endOf(resourceId: string, grantedAt: number): number
+}
 
 /**
  * The mastership of a node: whether it is the master, since when, or else which server is. Times are seconds since the
@@ -12,7 +16,7 @@ export class MasterState {
   #vanishedAt: number | undefined
   #learnFrom = Number.NEGATIVE_INFINITY
   /** The predecessor's leases, and the forward corrections of the clock since it was succeeded. */
-  #leases: LeaseRecord | undefined
+  #leases: Leases | undefined
   #forward = 0
 
   constructor(isMaster: boolean, address: string | undefined) {
@@ -49,7 +53,7 @@ export class MasterState {
   }
 
   /** `succeeds`: another server may have held the lock before; `leases` is its record, if known. */
-  won(address: string | undefined, succeeds: boolean, now: number, leases?: LeaseRecord): void {
+  won(address: string | undefined, succeeds: boolean, now: number, leases?: Leases): void {
     this.#leases = succeeds ? leases : undefined
     this.#forward = 0
     this.#learnFrom = succeeds ? (this.#vanishedAt ?? now) : Number.NEGATIVE_INFINITY
