@@ -3,11 +3,11 @@ import type { ResourceTemplate } from './repository.js'
 import { rulesOf } from './rules.js'
 
 /** By glob, in their order: the seconds for which a successor reserves. */
-type Lengths = readonly (readonly [glob: string, seconds: number])[]
+type LeaseLengths = readonly (readonly [glob: string, seconds: number])[]
 
-/** Lengths that were in force until that time, in seconds since the epoch. */
+/** LeaseLengths that were in force until that time, in seconds since the epoch. */
 interface Former {
-  readonly leases: Lengths
+  readonly leases: LeaseLengths
   readonly until: number
 }
 
@@ -16,11 +16,11 @@ interface Former {
  * leases. Earlier lengths stay until the last lease by them has ended. Times are seconds since the epoch.
  */
 export class LeaseRecord {
-  readonly #present: Lengths
+  readonly #present: LeaseLengths
   readonly #former: readonly Former[]
   readonly #matchers = new Map<string, Matches>()
 
-  private constructor(present: Lengths, former: readonly Former[]) {
+  private constructor(present: LeaseLengths, former: readonly Former[]) {
     this.#present = present
     this.#former = former
   }
@@ -33,7 +33,7 @@ export class LeaseRecord {
   /** `undefined` if the text is none; an earlier version wrote such. */
   static from(text: string): LeaseRecord | undefined {
     try {
-      const { leases, former } = JSON.parse(text) as { leases: Lengths; former: Former[] }
+      const { leases, former } = JSON.parse(text) as { leases: LeaseLengths; former: Former[] }
       const record = new LeaseRecord(leases, former)
       return [leases, ...former.map((each) => each.leases)].every(isLengths) &&
         former.every(({ until }) => Number.isFinite(until))
@@ -69,7 +69,7 @@ export class LeaseRecord {
   }
 
   /** As templates are found: first by exact name, then by the first glob that matches. */
-  #secondsOf(resourceId: string, leases: Lengths): number {
+  #secondsOf(resourceId: string, leases: LeaseLengths): number {
     const found =
       leases.find(([glob]) => glob === resourceId) ?? leases.find(([glob]) => this.#matcher(glob)(resourceId))
     return found?.[1] ?? Number.NEGATIVE_INFINITY
@@ -82,15 +82,15 @@ export class LeaseRecord {
   }
 }
 
-function lengthsOf(templates: readonly ResourceTemplate[]): Lengths {
+function lengthsOf(templates: readonly ResourceTemplate[]): LeaseLengths {
   return templates.map(({ identifierGlob, algorithm }) => [identifierGlob, rulesOf(algorithm).learningSeconds])
 }
 
-function longestOf(leases: Lengths): number {
+function longestOf(leases: LeaseLengths): number {
   return leases.reduce((longest, [, seconds]) => Math.max(longest, seconds), 0)
 }
 
-function isLengths(leases: Lengths): boolean {
+function isLengths(leases: LeaseLengths): boolean {
   return leases.every(([glob, seconds]) => {
     compileGlob(glob)
     return Number.isFinite(seconds)
