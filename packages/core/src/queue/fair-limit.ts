@@ -76,9 +76,6 @@ class Task<T> implements Passage {
   readonly priority: number
   readonly nowMs: number
   readonly work: Work<T>
-  readonly resource = undefined
-  readonly exempt = false
-  credit: number | undefined = undefined
   readonly #signal: AbortSignal | undefined
   readonly #caller: Caller | undefined
 
@@ -92,6 +89,18 @@ class Task<T> implements Passage {
     this.#signal = signal
     this.work = work
     this.nowMs = nowMs
+  }
+
+  get resource(): undefined {
+    return undefined
+  }
+
+  get exempt(): boolean {
+    return false
+  }
+
+  get credit(): undefined {
+    return undefined
   }
 
   /** Read only if it has to wait: a request creates its signal at the first reading. */

@@ -1,5 +1,6 @@
 import type { Contest } from '../admission/stage.js'
 import { LinkedList } from '../linked-list.js'
+import { TurnoverMap } from '../turnover-map.js'
 import { dueOf, FlowRecord, MEMORY, slotsOf, weightOf } from './flow-record.js'
 import { MaxMin } from './max-min.js'
 import type { QueuedRequest } from './queued-request.js'
@@ -26,7 +27,7 @@ type SharePair = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
  * request, and end when nothing runs or waits: before that the state of a flow is not needed, unless `isCapped`.
  */
 export class FlowSlots {
-  readonly #flows = new Map<string, FlowRecord>()
+  readonly #flows = new TurnoverMap<FlowRecord>()
   readonly #perFlowUnits: number
   readonly #isCapped: boolean
   readonly #isOfBand: boolean
@@ -167,7 +168,7 @@ export class FlowSlots {
 
   /** Slots that a flow's running requests take. */
   held(flow: string): number {
-    let width = this.#flows.get(flow)?.width ?? 0
+    let width = this.#flows.entries.get(flow)?.width ?? 0
     for (let one = this.#unrecorded.first; one !== undefined; one = one.next) if (one.flow === flow) width += one.width
     return width
   }
@@ -292,7 +293,7 @@ export class FlowSlots {
       // One that need not share has everything, and nothing that others would have to leave to it.
       share = Number.POSITIVE_INFINITY
       sure = 0
-      if (this.#waiting > 0 && this.#flows.size > 1) {
+      if (this.#waiting > 0 && this.#flows.entries.size > 1) {
         const slots = this.#slotsFor(this.#onlyBand!)
         share = this.#share(this.#slots, record, slots)
         sure = this.#share(this.#slots, record, slots, true)
@@ -349,8 +350,9 @@ export class FlowSlots {
 
   /** The record of the request's flow, if there is one; a record without requests was closed. */
   #find(request: QueuedRequest): FlowRecord | undefined {
-    if (this.#isOfBand) return this.#flows.get(request.flow)
-    if (request.account === undefined || request.account.requests === 0) request.account = this.#flows.get(request.flow)
+    if (this.#isOfBand) return this.#flows.entries.get(request.flow)
+    if (request.account === undefined || request.account.requests === 0)
+      request.account = this.#flows.entries.get(request.flow)
     return request.account
   }
 
@@ -366,8 +368,8 @@ export class FlowSlots {
   #close(flow: string, { requests }: FlowRecord): void {
     if (requests > 0) return
     this.#flows.delete(flow)
-    if (this.#flows.size === 1) this.#era++
-    if (this.#flows.size > 0) return
+    if (this.#flows.entries.size === 1) this.#era++
+    if (this.#flows.entries.size > 0) return
     this.#cost = 0
     this.#isUneven = false
     this.#isRecorded = this.#isCapped || this.#isOfBand
@@ -396,7 +398,7 @@ export class FlowSlots {
   /** The slots of the band that was the only one so far. */
   #copy(): FlowSlots {
     const copy = this.#another()
-    for (const [flow, record] of this.#flows) copy.#flows.set(flow, record.copy())
+    for (const [flow, record] of this.#flows.entries) copy.#flows.set(flow, record.copy())
     copy.#onlyBand = this.#onlyBand
     copy.#era = this.#era
     copy.#longestMs = this.#longestMs

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { TurnoverMap } from '../turnover-map.js'
 import { MaxMin } from './max-min.js'
 
 interface Member {
@@ -29,7 +30,7 @@ it('shares are never above max-min, and exactly that when nothing changes any mo
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
       let changes = 0
-      const members = new Map<string, Member>()
+      const members = new TurnoverMap<Member>()
       const shares = new MaxMin(
         members,
         ({ wants }) => wants,
@@ -41,15 +42,15 @@ it('shares are never above max-min, and exactly that when nothing changes any mo
         if (next === null) members.delete(`${name}`)
         else members.set(`${name}`, { ...next })
         changes++
-        const level = filled([...members.values()], amount)
-        for (const each of members.values()) {
+        const level = filled([...members.entries.values()], amount)
+        for (const each of members.entries.values()) {
           const share = shares.shareOf(each, amount, changes)
           expect(share <= each.due * level || close(share, each.due * level)).toBe(true)
         }
       }
       const { amount } = steps.at(-1)!
-      const level = filled([...members.values()], amount)
-      for (const each of members.values()) {
+      const level = filled([...members.entries.values()], amount)
+      for (const each of members.entries.values()) {
         changes++
         expect(close(shares.shareOf(each, amount, changes), each.due * level)).toBe(true)
       }
@@ -59,7 +60,7 @@ it('shares are never above max-min, and exactly that when nothing changes any mo
 })
 
 it('many members are looked at a few times for each change, and what some do not want comes to the others', () => {
-  const members = new Map<string, Member>()
+  const members = new TurnoverMap<Member>()
   let [asked, changes] = [0, 0]
   const shares = new MaxMin(
     members,

@@ -1,3 +1,5 @@
+import type { TurnoverMap } from '../turnover-map.js'
+
 /** Part of the members that may have changed before the level is recomputed. */
 const STALE = 1 / 8
 /** Most passes over the members at a time. */
@@ -13,7 +15,7 @@ const PASSES = 8
  * For more it may be outdated by changes to an eighth of them, so that a change costs O(1) on average.
  */
 export class MaxMin<M> {
-  readonly #members: ReadonlyMap<string, M>
+  readonly #members: TurnoverMap<M>
   readonly #wants: (member: M) => number
   readonly #due: (member: M) => number
   #level = 0
@@ -21,7 +23,7 @@ export class MaxMin<M> {
   /** Number of changes at the last computation of the level. */
   #changes = Number.NEGATIVE_INFINITY
 
-  constructor(members: ReadonlyMap<string, M>, wants: (member: M) => number, due: (member: M) => number) {
+  constructor(members: TurnoverMap<M>, wants: (member: M) => number, due: (member: M) => number) {
     this.#members = members
     this.#wants = wants
     this.#due = due
@@ -32,7 +34,7 @@ export class MaxMin<M> {
    * it wants if all wants can be met.
    */
   shareOf(member: M, amount: number, changes: number): number {
-    const stale = STALE * this.#members.size
+    const stale = STALE * this.#members.entries.size
     if (changes - this.#changes >= stale || Math.abs(amount - this.#amount) > (stale > 1 ? STALE * this.#amount : 0)) {
       this.#changes = changes
       this.#refresh(amount)
@@ -46,7 +48,7 @@ export class MaxMin<M> {
       let [rest, due] = [amount, 0]
       // The levels at which the last of the full members became full, and the next will.
       let [last, next] = [0, Number.POSITIVE_INFINITY]
-      for (const member of this.#members.values()) {
+      for (const member of this.#members.entries.values()) {
         const wants = this.#wants(member)
         const part = this.#due(member)
         const full = wants / part

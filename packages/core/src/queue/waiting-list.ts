@@ -168,7 +168,7 @@ export class WaitingList {
   /** Whether a request is within its flow's share of its band's limit. */
   readonly #isWithinShare = (one: QueuedRequest): boolean => {
     const { slots, supply } = this.#host
-    const units = this.#bands.leftFor(one.band, 'units', supply.poolLimit)
+    const units = one.units === 0 ? 0 : this.#bands.leftFor(one.band, 'units', supply.poolLimit)
     const isWithin = this.#leaves(one) && slots.isWithinShare(one, units, this.#lookMs)
     if (isWithin) this.#within = one
     return isWithin

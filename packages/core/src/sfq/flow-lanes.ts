@@ -1,5 +1,6 @@
 import type { Words } from '../hash.js'
 import { type Flow, keyOf } from '../path.js'
+import { TurnoverMap } from '../turnover-map.js'
 import type { HashedQueues } from './hashed-queues.js'
 import { Lane } from './lane.js'
 import { LongestQueue } from './longest-queue.js'
@@ -18,8 +19,8 @@ export class FlowLanes<T> {
   readonly #root: Lane<T>
   readonly #queues: HashedQueues<T> | undefined
   readonly #rules: RingRules<T>
-  readonly #lanes = new Map<string, Lane<T>>()
-  readonly #groups = new Map<string, Lane<T>>()
+  readonly #lanes = new TurnoverMap<Lane<T>>()
+  readonly #groups = new TurnoverMap<Lane<T>>()
 
   constructor(root: Lane<T>, queues: HashedQueues<T> | undefined, rules: RingRules<T>) {
     this.#root = root
@@ -29,18 +30,18 @@ export class FlowLanes<T> {
 
   /** Number of flows, and prefixes of paths, with a record. */
   get records(): number {
-    return this.#lanes.size + this.#groups.size
+    return this.#lanes.entries.size + this.#groups.entries.size
   }
 
   /** The lane of the flow with this key, if there is one. */
   find(key: string): Lane<T> | undefined {
-    return this.#lanes.get(key)
+    return this.#lanes.entries.get(key)
   }
 
   /** The lane of all flows whose paths have this prefix. */
   group(beginning: Flow): Lane<T> | undefined {
-    if (this.#groups.size === 0) return undefined
-    return this.#groups.get(keyOf(typeof beginning === 'string' ? [beginning] : beginning))
+    if (this.#groups.entries.size === 0) return undefined
+    return this.#groups.entries.get(keyOf(typeof beginning === 'string' ? [beginning] : beginning))
   }
 
   /** Creates that lane, after `find` found none. `weights` are those of the flow's names, from the first level on. */
@@ -55,7 +56,7 @@ export class FlowLanes<T> {
   }
 
   #openGroup(key: string, weight: number, up: Lane<T>): Lane<T> {
-    const known = this.#groups.get(key)
+    const known = this.#groups.entries.get(key)
     if (known !== undefined) return known
     const group = new Lane(key, weight, up)
     group.ring = new Ring(group, this.#rules)
@@ -79,7 +80,7 @@ export class FlowLanes<T> {
   rehome(queues: number, key: Words | undefined): void {
     const hashed = this.#queues
     if (hashed === undefined) return
-    const moves = [...this.#lanes.values()].sort((x, y) => ageOf(x) - ageOf(y)).map(moveOf)
+    const moves = [...this.#lanes.entries.values()].sort((x, y) => ageOf(x) - ageOf(y)).map(moveOf)
     hashed.renew(queues, key)
     for (const move of moves) settleIn(move, hashed.pick(move.lane.key))
     hashed.dealt()

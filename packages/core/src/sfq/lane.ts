@@ -4,7 +4,7 @@ import type { Request } from './request.js'
 import type { Ring } from './ring.js'
 
 /** More levels than any path has. */
-export const ALL_LEVELS: number = Number.POSITIVE_INFINITY
+export const ALL_LEVELS = 1_000
 
 /** Whether a request is still wanted; removes it from its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean

@@ -1,7 +1,7 @@
 import type { Linked } from '../linked-list.js'
 import { type Flow, firstOf, keyOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
-import type { Lane } from './lane.js'
+import { ALL_LEVELS, type Lane } from './lane.js'
 
 /** A request in a {@link FairQueue}: pass it to `remove` and `settle`. */
 export interface Ticket<T> {
@@ -38,8 +38,8 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   lane: Lane<T> | undefined = undefined
   /** Number of times that all debts had been forgiven when it was dequeued and charged; below 0 until then. */
   era = -1
-  /** Number of lanes, from its own up, beside which others waited when it was dequeued; infinite if that holds for all. */
-  contested: number = Number.POSITIVE_INFINITY
+  /** Number of lanes, from its own up, beside which others waited when it was dequeued. */
+  contested: number = ALL_LEVELS
   /** Whether its actual cost is known. */
   settled = false
   next: Request<T> | undefined = undefined
