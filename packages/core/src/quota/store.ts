@@ -46,6 +46,7 @@ class QuotaDebts {
   /** Time in which a key earns a unit, unless that is {@link #commonMs}. */
   readonly #unitMs = new Map<string, number>()
   #commonMs: number | undefined
+  #lastMs = 0
   #sweep: Iterator<string> = this.#freeMs.keys()
   readonly originMs: number
 
@@ -62,6 +63,11 @@ class QuotaDebts {
     return freeMs === undefined ? undefined : Math.max(0, freeMs - (nowMs - this.originMs))
   }
 
+  /** No key is in debt any more. */
+  isFree(nowMs: number): boolean {
+    return nowMs - this.originMs >= this.#lastMs
+  }
+
   /** Of a key that is here. */
   unitOf(key: string): number | undefined {
     return this.#unitMs.size === 0 ? this.#commonMs : (this.#unitMs.get(key) ?? this.#commonMs)
@@ -69,7 +75,9 @@ class QuotaDebts {
 
   /** `key` is here, or is a copy of its own. */
   set(key: string, debtMs: number, nowMs: number, unitMs: number | undefined): void {
-    this.#freeMs.set(key, debtMs + (nowMs - this.originMs))
+    const freeMs = debtMs + (nowMs - this.originMs)
+    if (freeMs > this.#lastMs) this.#lastMs = freeMs
+    this.#freeMs.set(key, freeMs)
     this.#commonMs ??= unitMs
     if (unitMs !== undefined && unitMs !== this.#commonMs) this.#unitMs.set(key, unitMs)
     else if (this.#unitMs.size > 0) this.#unitMs.delete(key)
@@ -90,7 +98,7 @@ class QuotaDebts {
 }
 
 /** Keys examined by a call that may add one: more than it adds, so keys without debt do not pile up. */
-const LOOKS = 2
+const LOOKS = 4
 /** Keys that are not worth a turn. */
 const FEW = 64
 
@@ -102,7 +110,7 @@ export class MemoryQuotaStore implements QuotaStore {
   /** Keys that asked since the last turn, which is the origin, and keys that are still to be examined. */
   #young = new QuotaDebts(Number.NEGATIVE_INFINITY)
   #old = new QuotaDebts(Number.NEGATIVE_INFINITY)
-  /** Old keys that became young since the last turn, because they asked or were in debt. */
+  /** Keys that are in debt, as a guess: the old ones that became young, or those of a whole turn. */
   #stayed = 0
   readonly #maxKeys: number
 
@@ -169,6 +177,12 @@ export class MemoryQuotaStore implements QuotaStore {
       this.#stayed = 0
       return
     }
+    if (this.#old.size > 0 && this.#old.isFree(nowMs)) {
+      this.#old = new QuotaDebts(nowMs)
+      this.#stayed = this.#young.size
+    }
+    // Old keys that are soon free cost nothing: they go all at once.
+    if (this.#young.size < this.#old.size / 2) return
     for (let looks = 0; looks < LOOKS && this.#old.size > 0; looks++) {
       const key = this.#old.next()
       if (key === undefined) continue
