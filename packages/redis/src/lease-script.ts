@@ -12,7 +12,8 @@ import { LEASE_TENANTS } from './lease-tenants.js'
  *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
  *   members, the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
  *   least share and the most ahead, what a newcomer begins with, the level of the window before, the
- *   part of the limit for weight 1, and what tenants refused more than their part have lent
+ *   part of the limit for weight 1, and what tenants refused more than their part have lent, the cost up
+ *   to which calls have precedence, and the least one for which all was kept in vain
  * - `active`, `line`, `lineBefore`, `wanting`, `large`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
@@ -66,16 +67,17 @@ if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs en
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
 local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
-local due, lent = HUGE, 0
+local due, lent, reach, failed = HUGE, 0, HUGE, HUGE
 local carried, leastShare, mostAhead, entry, levelBefore = 0, 0, 0, 0, 0
 local members, number = {}, nil
 local active, line, lineBefore, wanting, large = {}, {}, {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
     informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-    entry, levelBefore, due, lent = unpack(numbers(headLine))
+    entry, levelBefore, due, lent, reach, failed = unpack(numbers(headLine))
   -- A former version saved fewer numbers.
   entry, levelBefore, due, lent = entry or 0, levelBefore or 0, due or HUGE, lent or 0
+  reach, failed = reach or HUGE, failed or HUGE
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
@@ -89,14 +91,49 @@ local function restOfGrace()
   if unheard() > 0 then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
   return 0
 end
+local TIE, RETRY = 1 + 1e-9, 1 / 20
+-- The costs that may be served in the next window, by the one that ends: the largest, and the least that was not.
+local function reachOf(all, wanted, before, failedBefore)
+  local quiet, weights = {0, 0, 0, 0}, 0
+  local fields = {}
+  for i = 1, count do fields[i] = 'm:' .. i end
+  local lines = read(key, fields)
+  for i = 1, count do
+    local m = memberOf(lines[i])
+    quiet[3], quiet[4] = quiet[3] + m.quietWeight, quiet[4] + m.quietUsed
+  end
+  weights = quiet[3]
+  for i = 1, #all do weights = weights + all[i][3] end
+  local left, due = max(0, limit - granted), 0
+  if weights > 0 then due = (limit / weights) * TIE end
+  local function keptBy(one) return min(due * one[3], one[4] + due * one[3] * RETRY) end
+  local most = limit * TIE - keptBy(quiet)
+  for i = 1, #all do if all[i][4] <= due * all[i][3] then most = most - keptBy(all[i]) end end
+  for i = 1, #wanted do if wanted[i][4] <= due * wanted[i][3] then most = most + keptBy(wanted[i]) end end
+  local failed, first, stays = HUGE, HUGE, false
+  for i = 1, #wanted do
+    local one = wanted[i]
+    if one[5] > due * one[3] then
+      local cost, tag = one[5] / one[2], (one[4] + one[5]) / one[3]
+      if cost * TIE >= failedBefore then stays = true end
+      if left > most - left and cost <= min(left * TIE, before) and tag < first then failed, first = cost, tag end
+    end
+  end
+  if stays then failed = failedBefore end
+  return min(most, failed / TIE / TIE), failed
+end
 local now = floor(nowMs / windowMs)
 if now ~= win then
   local kept, carriedBefore = {}, carried
   carried, leastShare, mostAhead, entry, levelBefore = 0, 0, 0, 0, 0
+  local reachBefore, failedBefore = reach, failed
+  reach, failed = HUGE, HUGE
   if headLine and now == win + 1 then
     local wanted = strataOf(redis.call('HGET', key, 'wanting'))
+    local all = strataOf(redis.call('HGET', key, 'active'))
+    reach, failed = reachOf(all, wanted, reachBefore, failedBefore)
+    for i = #wanted, 1, -1 do if wanted[i][5] / wanted[i][2] > reach then table.remove(wanted, i) end end
     if wanted[1] then
-      local all = strataOf(redis.call('HGET', key, 'active'))
       leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
       for i = 1, #wanted do mostAhead = max(mostAhead, wanted[i][5] / wanted[i][3]) end
       local function aheadOf(one) return max(0, min(mostAhead, one[4] / one[3] - leastShare)) end
@@ -286,7 +323,7 @@ if seq > me.seq then
     local tenant = tenants[ARGV[FIRST_TENANT]]
     local used = tenant[2]
     askerWeight, askerGranted = tenant[1], used + me.idle
-    local full, keptHere = max(need, quantum), kept(me)
+    local full, keptHere, available = max(need, quantum), kept(me), min(left + fuzz, reach)
     local lends = tenant[8] >= 2
     local function freeAt(level, elapsed)
       local own, some = claimOf(askerWeight, used, level, elapsed), lentAt(level, elapsed)
@@ -308,17 +345,18 @@ if seq > me.seq then
         elseif need <= claim + fuzz then
           grant = max(need, claim)
         else
-          grant = loan(left, free)
+          grant = loan(available, free)
         end
-        if grant == 0 and exceeds and isFirst(left + fuzz) then
+        if grant == 0 and exceeds and isFirst(available) then
           local own = 0
           if lends then own = claimOf(askerWeight, used, now, elapsed) end
           local room = free + (lendable - own) * (1 - lentPart) + fuzz
-          if need + owed(need, left + fuzz) <= room then grant = need end
+          if need + owed(need, available) <= room then grant = need end
           if grant > 0 then lent = lent + max(0, need - free) end
         end
       end
       if grant > 0 then
+        if need >= failed then failed = HUGE end
         sum(tenant, -1)
         local at = placeOf(tenant)
         tenant[at + 2], tenant[2] = tenant[at + 2] + grant, tenant[2] + grant
@@ -367,7 +405,7 @@ for i in pairs(changed) do
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
   informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-  entry, levelBefore, due, lent}))
+  entry, levelBefore, due, lent, reach, failed}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))

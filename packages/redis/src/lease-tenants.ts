@@ -53,7 +53,7 @@ local function readTenants()
       tenants[names[i]] = numbers(lines[i])
     elseif before[i] then
       local last, ask, own = numbers(before[i]), 0, 0
-      local wanted = last[8] % 2 == 1
+      local wanted = last[8] % 2 == 1 and last[5] <= reach
       if wanted then ask = last[5] / last[1] end
       if wanted or last[2] * (1 + 1e-9) >= last[1] * levelBefore then own = min(mostAhead, last[2] / last[1] - leastShare) end
       local ahead = max(own, leastAhead(ask))

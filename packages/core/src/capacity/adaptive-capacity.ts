@@ -42,13 +42,15 @@ export interface AdaptiveSnapshot {
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
+/** Multiple of that time for which a climb waits until windows have become long enough to average over a swing. */
+const PATIENCE = 2
 
 /**
  * A capacity that learns its limit: about 1.3 times the number of requests in flight above which they only wait for
  * each other; or the demand, if nothing runs short. It sees only the number in flight and the times of the ends.
  *
  * It doubles its limit until throughput stops growing, then follows the service in windows of 50 completions (of 500,
- * where durations vary much), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
+ * where durations vary much, and of up to 20 s, where all of them rise and fall together), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
  * again, unless these looks show that a higher limit brings nothing. Running requests are not touched, and nothing is
  * learned while the limit is not reached. O(1) per request; while the limit climbs, O(log n), with memory for the times
  * of the requests in flight and of a round.
@@ -171,12 +173,13 @@ export class AdaptiveCapacity implements Capacity {
       this.#rule.read(this.#window)
       this.#open(this.#rule.settleMs)
       // A climb that has not begun, because requests wait only briefly, would begin from here.
-      if (this.#climb) this.#climb = this.#nextClimb(this.#climb.careful)
+      if (this.#climb?.from === this.#rule.limit) this.#climb.fade()
+      else if (this.#climb) this.#climb = this.#nextClimb(this.#climb.careful)
     }
   }
 
   #nextClimb(careful: boolean): Climb {
-    return new Climb(this.#rule.limit, this.maximum, careful, this.#rule.swing)
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#min, this.#rule.windowMs)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
@@ -194,7 +197,7 @@ export class AdaptiveCapacity implements Capacity {
   #open(settleMs: number): void {
     this.#settling = settleMs > 0
     this.#settleMs = settleMs
-    this.#window.open(this.#slots.inFlight)
+    this.#window.open(this.#slots.inFlight, this.#rule.windowMs)
   }
 
   /** Counts the time since the last call. If the clock jumped back, or is no number, no time counts as passed. */
@@ -206,13 +209,14 @@ export class AdaptiveCapacity implements Capacity {
     this.#settleMs -= elapsedMs
     this.#window.pass(elapsedMs, inFlight)
     if (this.#slots.fits(this.#asked, this.limit)) {
-      this.#climb?.pass(elapsedMs, false)
+      this.#climb?.pass(elapsedMs, false, inFlight)
     } else if (this.#climb) {
-      this.#climb.pass(elapsedMs, !this.#rule.looking, inFlight > this.limit)
+      this.#climb.pass(elapsedMs, !this.#rule.looking, inFlight)
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs
-      const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
+      const everyMs = Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
+      const due = this.#fullMs >= (this.#rule.unsteady ? PATIENCE : 1) * everyMs
       if (!due) return
       // During a look it begins after it.
       if (this.#rule.saturated) this.#fullMs = 0

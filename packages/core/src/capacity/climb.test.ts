@@ -28,7 +28,7 @@ function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1):
       const leftMs = workMs(random)
       running.push({ startedMs: ms, leftMs, shares: leftMs >= QUICK_MS })
     }
-    climb.pass(1, true, running.length > climb.limit)
+    climb.pass(1, true, running.length)
     const each = speed(running.filter(({ shares }) => shares).length, ms)
     const ended: Running[] = []
     running = running.filter((one) => {
@@ -146,15 +146,15 @@ describe('Climb', () => {
     run(climb, 10_000, { workMs: about(50), speed: stuckThen })
     expect([highest, climb.limit]).toEqual([40, 20])
     const measuresAgain = (): void => {
-      climb.pass(1, false)
+      climb.pass(1, false, 0)
       expect([climb.limit, climb.ended, climb.underWay]).toEqual([20, false, true])
     }
     for (let ms = 0; ms < 5_000; ms++) {
-      climb.pass(1, true, true)
+      climb.pass(1, true, 21)
       climb.complete(50)
     }
     measuresAgain()
-    for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true)
+    for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true, climb.limit)
     measuresAgain()
   })
 
@@ -178,7 +178,7 @@ describe('Climb', () => {
       const climb = new Climb(20, 1_000)
       for (let i = 0; i < 20; i++) climb.start()
       for (let ms = 1; ms < 60_000; ms++) {
-        climb.pass(1, true)
+        climb.pass(1, true, climb.limit)
         if (endsMs.includes(ms)) climb.complete(ms)
         if (climb.limit > 20) return ms
       }
@@ -205,11 +205,11 @@ describe('Climb', () => {
     const climb = new Climb(20, 1_000)
     for (let i = 0; i < 1_000; i++) {
       for (let ms = 0; ms < 150; ms++) {
-        climb.pass(1, true)
+        climb.pass(1, true, climb.limit)
         climb.complete(50)
       }
       expect(climb.underWay).toBe(true)
-      climb.pass(1, false)
+      climb.pass(1, false, 20)
       expect(climb.underWay).toBe(false)
     }
     expect(climb.limit).toBe(20)
@@ -218,7 +218,7 @@ describe('Climb', () => {
   it('waits with the verdict where requests were let in that did not run', () => {
     const climb = new Climb(20, 1_000)
     for (let ms = 0; ms < 60_000; ms++) {
-      climb.pass(1, true)
+      climb.pass(1, true, climb.limit)
       climb.start()
       climb.undo()
     }
@@ -241,16 +241,56 @@ describe('Climb', () => {
     expect(careful(free(), 480)).toMatchObject({ ended: true, limit: 480 })
   })
 
-  it('wants more proof where durations swing, and still ends where there is a knee', () => {
-    const careful = (swing: number): number[] => {
-      const climb = new Climb(20, 640, true, swing)
-      const limits = run(climb, 60_000, kneeAt(20))
-      expect([climb.ended, climb.limit]).toEqual([true, 20])
-      return limits
+  it('averages over a swing where it knows one', () => {
+    // Requests are three times as slow for half of each second.
+    const swinging: Service = { workMs: about(50), speed: (_, ms) => (ms % 1_000 < 500 ? 1 : 1 / 3) }
+    const reached = (leastMs: number): number[] =>
+      climbed(10, swinging, 60_000, () => new Climb(20, 640, true, 1, leastMs))
+    expect(Math.min(...reached(2_000))).toBe(640)
+    const climb = new Climb(20, 640, true, 1, 2_000)
+    expect(run(climb, 60_000, kneeAt(20))).toEqual([20, 40, 20])
+    expect(climb.ended).toBe(true)
+  })
+
+  describe('where requests are slow, and it is seldom full', () => {
+    /** One request at a time, of a second each: lets in `perSecond`, as far as the limit does. */
+    const slow = (perSecond: number, forMs: number, seed: number, from = 20, min = 1): Climb => {
+      const climb = new Climb(from, 640, false, min)
+      const random = seededRandom(seed)
+      const lasts = (): number => -1_000 * Math.log(1 - random())
+      const running: Running[] = []
+      let waiting = 0
+      for (let ms = 0; ms < forMs && !climb.ended; ms += 10) {
+        if (random() < perSecond / 100) waiting++
+        for (; waiting > 0 && running.length < climb.limit; waiting--) {
+          climb.start()
+          running.push({ startedMs: ms, leftMs: lasts(), shares: true })
+        }
+        climb.pass(10, waiting > 0, running.length)
+        const each = 10 / running.length / (1 + 0.1 * Math.max(0, running.length - 1))
+        for (const one of running) one.leftMs -= each
+        for (const one of running.filter(({ leftMs }) => leftMs <= 0)) {
+          running.splice(running.indexOf(one), 1)
+          climb.complete(ms + 10 - one.startedMs)
+        }
+      }
+      return climb
     }
-    expect(careful(1)).toEqual([20, 40, 20])
-    // Twice the slots, and requests of twice the duration: they swing by more. Four times are beyond that.
-    expect(careful(3)).toEqual([20, 40, 80, 20])
+
+    it('takes silence for no pure wait after requests have ended below the level', () => {
+      const ends = Array.from({ length: 10 }, (_, i) => slow(0.75, 1_200_000, i + 1))
+      expect(ends.filter(({ ended, limit }) => ended && limit < 40).length, ends.map(({ limit }) => limit).join()).toBe(
+        10,
+      )
+    })
+
+    it('never goes below its least level', () => {
+      for (let seed = 1; seed <= 5; seed++) {
+        const climb = slow(0.75, 1_200_000, seed, 20, 15)
+        expect(climb.limit).toBeGreaterThanOrEqual(15)
+        expect(climb.limit).toBeLessThan(40)
+      }
+    })
   })
 
   it('sees that requests of 5 s have room, from five slots on', () => {

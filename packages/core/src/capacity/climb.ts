@@ -13,6 +13,17 @@ const STEP = 2
 const SHORTEST_MS = 200
 const ENOUGH = 100
 const CAREFUL_ENOUGH = 30
+/**
+ * Requests that still run make the mean duration by Little's law longer than that of the ended ones. Beyond this ratio,
+ * most have not ended yet, and what was measured below the level shows their start only.
+ */
+const UNFINISHED = 3
+/** Largest part of a climb's first level by which a doubt goes below it. */
+const DEEPEST = 4
+/** Ratio of the time of a round to that with waiting requests from which on its throughput is that of the demand. */
+const IDLE = 1.2
+/** Number of ends of which none happens by chance once in twenty times. */
+const UNLIKELY = 3
 /** Completions for which the longest round waits, as long as requests end. */
 const LEAST = 10
 /**
@@ -35,10 +46,56 @@ interface Doubt {
   readonly table: LifeTable
 }
 
+/** Sums over some time. */
+class Tally implements Round {
+  readonly idle = true
+  ms = 0
+  /** Sum of the number in flight over time. */
+  area = 0
+  ends = 0
+  durationsMs = 0
+
+  /** Mean number in flight. */
+  get level(): number {
+    return this.area / this.ms
+  }
+
+  get perMs(): number {
+    return this.ends / this.ms
+  }
+
+  pass(elapsedMs: number, inFlight: number): void {
+    this.ms += elapsedMs
+    this.area += elapsedMs * inFlight
+  }
+
+  end(durationMs: number): void {
+    this.ends++
+    if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.durationsMs += durationMs
+  }
+
+  add({ ms, area, ends, durationsMs }: Tally): void {
+    this.ms += ms
+    this.area += area
+    this.ends += ends
+    this.durationsMs += durationsMs
+  }
+
+  /** Multiplies all sums by `kept`, from 0 to 1. */
+  fade(kept: number): void {
+    this.ms *= kept
+    this.area *= kept
+    this.ends *= kept
+    this.durationsMs *= kept
+  }
+}
+
 /** Result of a round at a level. */
 interface Round {
   readonly level: number
   readonly perMs: number
+  /** Requests did not wait all that time. */
+  readonly idle?: boolean
 }
 
 /**
@@ -59,8 +116,15 @@ interface Round {
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s. After that it waits for ten, since a few ends prove nothing and
  * the next level would drown them, but only as long as some end: if none does in 1.5 s, nothing shows that too much is
- * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Only time with
- * waiting requests counts, from one mean duration after the step on.
+ * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Its end depends on the
+ * time with waiting requests alone, from one mean duration after the step on.
+ *
+ * What counts as evidence is all time in which more than half of the level is in flight, and what less in flight has
+ * served is a lower level, too. A service of one request per second is full only after it has become slower for half a
+ * minute, and then nothing ends: only what ended before shows that silence is no pure wait. That level is left out if
+ * the requests that still ran there make its mean duration more than three times that of the ended ones: then it shows
+ * the start of slow requests, and the quick ones alone. It is forgotten if fewer end now than the number in flight
+ * explains, the inverse of the throughput at most: then the service has become another.
  *
  * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
  * longest time, but wait for 30 completions, from one whole mean duration after the step on. So the number of requests,
@@ -72,7 +136,8 @@ export class Climb {
   readonly from: number
   readonly careful: boolean
   readonly #max: number
-  readonly #swing: number
+  readonly #min: number
+  readonly #leastMs: number
   readonly #rounds: Round[] = []
   /** The data of all rounds before this one. */
   #lower: LifeTable = new LifeTable()
@@ -84,25 +149,32 @@ export class Climb {
   /** The level seemed too high, and the round continues. */
   #suspicious = false
   #doubt: Doubt | undefined
+  /** Time with waiting requests in the round, completions in it, and the time at the last of them. */
+  #fullMs = 0
   #completions = 0
-  #durationsMs = 0
+  #lastEndMs = 0
+  /** True above a half of the limit, until less than a quarter is in flight. */
+  #near = false
+  /** What has been measured since that changed, and what before, while fewer were in flight. */
+  #here: Tally = new Tally()
+  #below: Tally = new Tally()
   /** A request was admitted since, and did not run. */
   #undone = false
-  #elapsedMs = 0
-  /** `#elapsedMs` at the last end that counts. */
-  #lastEndMs = 0
   #settleMs = 0
+  /** Rest of that time. */
+  #settlingMs = 0
   #spentMs = 0
 
   /**
-   * `from` and `max` are whole numbers, 1 <= from <= max; `swing`: a factor by which durations may differ without a
-   * change of the limit.
+   * `from`, `max` and `min` are whole numbers, 1 <= min <= from <= max; `leastMs`: time over which a round must average,
+   * because all requests become slower and quicker together.
    */
-  constructor(from: number, max: number, careful = false, swing = 1) {
+  constructor(from: number, max: number, careful = false, min = 1, leastMs = 0) {
+    this.#min = min
+    this.#leastMs = leastMs
     this.from = from
     this.#limit = from
     this.#max = max
-    this.#swing = swing
     this.careful = careful
   }
 
@@ -132,19 +204,23 @@ export class Climb {
   }
 
   /**
-   * Another `elapsedMs` have passed; `full`: requests waited for a slot all that time; `over`: more are in flight than
-   * the limit.
+   * Another `elapsedMs` have passed with `inFlight` slots taken; `full`: requests waited for a slot all that time.
    */
-  pass(elapsedMs: number, full: boolean, over = false): void {
+  pass(elapsedMs: number, full: boolean, inFlight: number): void {
     if (this.#ended) return
+    if (inFlight > this.#limit / 2 ? !this.#near : this.#near && inFlight < this.#limit / 4) this.#cross()
     this.#ages.pass(elapsedMs)
-    if (!full || (over && this.#doubt)) {
+    if (this.#settlingMs > 0 && this.#settlingMs <= elapsedMs) this.#restart()
+    const countedMs = Math.max(0, elapsedMs - this.#settlingMs)
+    this.#settlingMs = Math.max(0, this.#settlingMs - elapsedMs)
+    this.#here.pass(countedMs, inFlight)
+    if (this.#doubt ? inFlight > this.#limit : !full) {
       this.#open = false
       return
     }
     if (!this.#open) this.#begin()
-    this.#elapsedMs += elapsedMs
     this.#spentMs += elapsedMs
+    this.#fullMs += countedMs
     if (this.#isOver) this.#judge()
   }
 
@@ -155,12 +231,13 @@ export class Climb {
 
   /** A request ended after `durationMs`; `known`: the duration is typical of requests. */
   complete(durationMs: number, known = true): void {
-    const counts = known && this.#open && this.#elapsedMs >= this.#settleMs
+    const counts = known && this.#settlingMs <= 0
     this.#ages.end(durationMs, counts)
     if (!counts) return
+    this.#here.end(durationMs)
+    if (!this.#open) return
     this.#completions++
-    this.#lastEndMs = this.#elapsedMs
-    if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.#durationsMs += durationMs
+    this.#lastEndMs = this.#fullMs
     if (this.#isOver) this.#judge()
   }
 
@@ -170,41 +247,68 @@ export class Climb {
     this.#undone = true
   }
 
-  /** Time of the round. */
-  get #measuredMs(): number {
-    return this.#elapsedMs - this.#settleMs
-  }
-
   get #isOver(): boolean {
+    if (this.#here.ms < this.#leastMs) return false
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
-    if (this.#completions >= enough) return this.#measuredMs >= SHORTEST_MS + this.#settleMs
-    if (this.careful || this.#measuredMs < longer * LONGEST_MS) return false
-    const silent = this.#completions === 0 || this.#elapsedMs - this.#lastEndMs >= LONGEST_MS
+    if (this.#completions >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
+    if (this.careful || this.#fullMs < longer * LONGEST_MS) return false
+    const silent = this.#completions === 0 || this.#fullMs - this.#lastEndMs >= LONGEST_MS
     if (this.#completions < LEAST && !silent) return false
     return this.#doubt === undefined || this.#completions >= CAREFUL_ENOUGH
   }
 
+  /** Halves the weight of what was measured, while the climb has not begun. */
+  fade(): void {
+    if (!this.#near) this.#keep()
+    this.#restart()
+    this.#lower.fade(0.5)
+    this.#below.fade(0.5)
+  }
+
+  /** More than a half of the limit is in flight now, or less than a quarter. */
+  #cross(): void {
+    if (!this.#near) this.#keep()
+    this.#near = !this.#near
+    this.#open = false
+    this.#restart()
+  }
+
+  #keep(): void {
+    this.#lower.merge(this.#ages.table(this.#here.ms))
+    this.#below.add(this.#here)
+  }
+
+  #restart(): void {
+    this.#ages.clear()
+    this.#here = new Tally()
+  }
+
+  #settle(): void {
+    this.#restart()
+    this.#settlingMs = this.#settleMs
+  }
+
   #begin(): void {
+    if (this.#doubt) this.#settle()
     this.#open = true
     this.#suspicious = false
     this.#undone = false
-    this.#elapsedMs = 0
+    this.#fullMs = 0
+    this.#lastEndMs = 0
     this.#completions = 0
-    this.#durationsMs = 0
-    this.#ages.clear()
   }
 
   #judge(): void {
     this.#open = false
     // No request ended: either all running ones are slow, or none has run.
-    if (this.#completions > 0 || !this.#undone) this.#compare()
+    if (this.#here.ends > 0 || !this.#undone) this.#compare()
   }
 
   #compare(): void {
-    const level = this.#limit
-    const perMs = this.#completions / this.#measuredMs
-    const table = this.#ages.table(this.#measuredMs)
+    const here = this.#here
+    const { level, perMs } = here
+    const table = this.#ages.table(here.ms)
     if (this.#doubt) {
       const { lower, table: upper } = this.#doubt
       this.#doubt = undefined
@@ -212,33 +316,51 @@ export class Climb {
         this.#end(lower)
         return
       }
-      // What was measured before at lower levels belongs to another time.
-      this.#rounds.length = 0
-      this.#lower = new LifeTable()
+      this.#forget()
     }
-    const enough = this.#rounds.find((lower) => {
+    const settled = this.#below.area < UNFINISHED * this.#below.durationsMs
+    const lowers = settled ? [this.#below, ...this.#rounds] : this.#rounds
+    let enough = lowers.find((lower) => {
       const slots = level / lower.level
-      return (perMs / lower.perMs) * Math.max(Math.sqrt(slots), this.#swing) < slots
+      return (perMs / lower.perMs) * Math.sqrt(slots) < slots
     })
+    if (enough?.idle && this.#isOutdated(enough)) {
+      this.#forget()
+      enough = undefined
+    }
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
-      this.#doubt = { lower: enough.level, table }
-      this.#limit = enough.level
+      const lowest = enough === this.#below ? this.from / DEEPEST : 0
+      this.#limit = Math.max(this.#min, Math.round(Math.max(enough.level, lowest)))
+      this.#doubt = { lower: this.#limit, table }
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true
     } else {
-      this.#rounds.push({ level, perMs })
+      this.#rounds.push({ level, perMs, idle: here.ms > IDLE * this.#fullMs })
       this.#lower.merge(table)
-      if (this.#completions > 0) {
-        const meanMs = this.#durationsMs / this.#completions
+      if (here.ends > 0) {
+        const meanMs = here.durationsMs / here.ends
         this.#settleMs = this.careful ? meanMs : Math.min(LONGEST_MS, meanMs)
       }
       this.#step()
     }
   }
 
+  /** So few ends, since requests wait, are beyond what the number in flight explains. */
+  #isOutdated({ perMs, level }: Round): boolean {
+    return this.#completions + UNLIKELY <= perMs * this.#fullMs * (level / this.#limit)
+  }
+
+  /** What was measured at lower levels belongs to another time. */
+  #forget(): void {
+    this.#rounds.length = 0
+    this.#lower = new LifeTable()
+    this.#below = new Tally()
+  }
+
   #step(): void {
+    this.#settle()
     if (this.#limit >= this.#max) this.#end(this.#max)
     else this.#limit = Math.min(this.#max, STEP * this.#limit)
   }

@@ -44,6 +44,14 @@ export class LifeTable {
     }
   }
 
+  /** Multiplies the weight of all data by `kept`, from 0 to 1. */
+  fade(kept: number): void {
+    for (let i = 0; i < CLASSES; i++) {
+      this.#changes[i]! *= kept
+      this.#ends[i]! *= kept
+    }
+  }
+
   /**
    * Standard errors by which fewer requests have ended than if they ended at each age at the rate of `other`: the
    * log-rank test. 0 without common data.

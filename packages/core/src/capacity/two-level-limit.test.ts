@@ -7,7 +7,7 @@ import { TwoLevelLimit } from './two-level-limit.js'
 function steady(rule: TwoLevelLimit, times: number, durationMs: (limit: number) => number): number[] {
   return Array.from({ length: times }, () => {
     const { limit } = rule
-    rule.read({ durationMs: durationMs(limit), meanInFlight: limit, peak: limit, meanWidth: 1 })
+    rule.read({ durationMs: durationMs(limit), meanInFlight: limit, peak: limit, meanWidth: 1, ...NATURAL })
     return rule.limit
   })
 }
@@ -23,6 +23,9 @@ function settled(): TwoLevelLimit {
 function knee(at: number): (limit: number) => number {
   return (limit) => 100 * Math.max(1, limit / at)
 }
+
+/** A window of natural length. */
+const NATURAL = { elapsedMs: 500, drift: Number.NaN, effective: 50 }
 
 describe('TwoLevelLimit', () => {
   it('looks at three quarters of the limit first', () => {
@@ -82,21 +85,36 @@ describe('TwoLevelLimit', () => {
     }
   })
 
-  it('knows a swing after a few windows, and neither looks nor cuts because of it', () => {
+  it('lengthens windows where durations swing, and neither looks nor cuts because of it', () => {
     const rule = settled()
-    let at = 0
-    const swing = (): number => [60, 150, 240, 150][at++ % 4]!
-    steady(rule, 20, swing)
-    expect(rule.swing).toBeGreaterThan(4)
-    const { limit } = rule
-    let looks = 0
-    for (let i = 0; i < 60; i++) {
-      const before = rule.looking
-      steady(rule, 1, swing)
-      if (rule.looking && !before) looks++
+    let nowMs = 0
+    const windows = (forMs: number): number => {
+      const untilMs = nowMs + forMs
+      let looks = 0
+      while (nowMs < untilMs) {
+        const { limit, looking } = rule
+        const elapsedMs = Math.max(NATURAL.elapsedMs, rule.windowMs)
+        const wave = (ms: number): number => Math.sin((2 * Math.PI * ms) / 2_000)
+        const mean = (fromMs: number, lastingMs: number): number =>
+          Array.from({ length: 50 }, (_, i) => 150 + 100 * wave(fromMs + (i * lastingMs) / 50)).reduce(
+            (a, b) => a + b,
+          ) / 50
+        const halves = mean(nowMs, elapsedMs / 2) / mean(nowMs + elapsedMs / 2, elapsedMs / 2)
+        const durationMs = mean(nowMs, elapsedMs)
+        const drift = Math.abs(Math.log(halves))
+        const effective = elapsedMs / 10
+        rule.read({ durationMs, meanInFlight: limit, peak: limit, meanWidth: 1, elapsedMs, drift, effective })
+        nowMs += elapsedMs
+        if (rule.looking && !looking) looks++
+      }
+      return looks
     }
-    expect(looks).toBeLessThanOrEqual(4)
-    expect(rule.limit).toBeGreaterThan(limit)
+    windows(120_000)
+    expect(rule.windowMs).toBeGreaterThanOrEqual(1_000)
+    const { limit } = rule
+    expect(windows(300_000)).toBeLessThanOrEqual(300_000 / rule.windowMs / 10)
+    expect(rule.limit).toBeGreaterThanOrEqual(limit)
+    expect(rule.limit).toBeGreaterThan(200)
   })
 
   it('does not take a service that becomes slower or quicker for one that swings', () => {
@@ -207,16 +225,16 @@ describe('TwoLevelLimit', () => {
       [9, 20],
       [0.1, 1],
     ] as const)
-      for (let i = 0; i < 50; i++) rule.read({ durationMs: 80, meanInFlight, peak, meanWidth: 1 })
+      for (let i = 0; i < 50; i++) rule.read({ durationMs: 80, meanInFlight, peak, meanWidth: 1, ...NATURAL })
     expect(rule).toMatchObject({ limit: 20, looking: false, baselineMs: 80 })
-    rule.read({ durationMs: 120, meanInFlight: 1, peak: 1, meanWidth: 1 })
+    rule.read({ durationMs: 120, meanInFlight: 1, peak: 1, meanWidth: 1, ...NATURAL })
     expect(rule.baselineMs).toBe(100)
   })
 
   it('gives a look up when the demand goes away', () => {
     const rule = new TwoLevelLimit(20, 1, 1_000)
     steady(rule, 1, () => 100)
-    rule.read({ durationMs: 40, meanInFlight: 3, peak: 5, meanWidth: 1 })
+    rule.read({ durationMs: 40, meanInFlight: 3, peak: 5, meanWidth: 1, ...NATURAL })
     expect(rule).toMatchObject({ limit: 20, looking: false })
     expect(rule.baselineMs).toBeNaN()
     steady(rule, 1, () => 100)
@@ -226,7 +244,7 @@ describe('TwoLevelLimit', () => {
   it('keeps a cut, and what it has seen, when the demand goes away after it', () => {
     const rule = new TwoLevelLimit(100, 1, 1_000)
     expect(steady(rule, 2, knee(30))).toEqual([75, 56])
-    rule.read({ durationMs: 40, meanInFlight: 30, peak: 40, meanWidth: 1 })
+    rule.read({ durationMs: 40, meanInFlight: 30, peak: 40, meanWidth: 1, ...NATURAL })
     expect(rule).toMatchObject({ limit: 75, looking: false, baselineMs: 250 })
   })
 
@@ -239,10 +257,11 @@ describe('TwoLevelLimit', () => {
 
   it('takes slots that the next request does not fit into for used', () => {
     const rule = settled()
-    for (let i = 0; i < 3; i++) rule.read({ durationMs: 100, meanInFlight: 16, peak: 16, meanWidth: 8 })
+    for (let i = 0; i < 3; i++) rule.read({ durationMs: 100, meanInFlight: 16, peak: 16, meanWidth: 8, ...NATURAL })
     expect(rule.limit).toBeGreaterThan(20)
     const fractions = settled()
-    for (let i = 0; i < 3; i++) fractions.read({ durationMs: 100, meanInFlight: 19.5, peak: 19.8, meanWidth: 0.3 })
+    for (let i = 0; i < 3; i++)
+      fractions.read({ durationMs: 100, meanInFlight: 19.5, peak: 19.8, meanWidth: 0.3, ...NATURAL })
     expect(fractions.limit).toBeGreaterThan(20)
   })
 
@@ -259,6 +278,9 @@ describe('TwoLevelLimit', () => {
       meanInFlight: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
       peak: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
       meanWidth: fc.oneof(fc.double(), fc.double({ min: 0, max: 4 })),
+      elapsedMs: fc.double(),
+      drift: fc.double(),
+      effective: fc.double(),
       full: fc.boolean(),
     })
     const range = fc
@@ -269,7 +291,7 @@ describe('TwoLevelLimit', () => {
         const rule = new TwoLevelLimit(initial, min, max)
         for (const { full, ...reading } of readings) {
           const { limit } = rule
-          rule.read(full ? { ...reading, meanInFlight: limit, peak: limit, meanWidth: 1 } : reading)
+          rule.read(full ? { ...reading, meanInFlight: limit, peak: limit, meanWidth: 1, ...NATURAL } : reading)
           expect(rule.limit).toBeGreaterThanOrEqual(min)
           expect(rule.limit).toBeLessThanOrEqual(max)
           expect(Number.isInteger(rule.limit)).toBe(true)

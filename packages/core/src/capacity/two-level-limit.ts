@@ -1,3 +1,5 @@
+import { Swing, type SwingReading } from './swing.js'
+
 /** The lower of the two levels, as a share of the limit. */
 const LOWER = 0.75
 /**
@@ -18,19 +20,6 @@ const CALM = 1.12
 /** Largest step, as a factor: in general, up or down alike, so that chance alone leads nowhere; and up while calm. */
 const STEEPEST = 1.1
 const STEEPEST_CALM_RISE = 1.5
-/** Last changes between busy windows whose median shows a swing, and their least number. */
-const CHANGES = 15
-const LEAST_CHANGES = 5
-/** Multiple of the variance that the median of so few changes may show by chance. */
-const UNCERTAIN = 2
-/** Busy windows over which the variance of rarer changes is averaged. */
-const SWING_MEMORY = 100
-/** Median of the absolute value of a normal variable, in standard deviations. */
-const MEDIAN = 0.6745
-/** Variance of the logarithm of the ratio between the mean durations of two windows of 50 completions, by chance. */
-const CHANCE = 2 / 50
-/** Standard deviations of a swing that prove more than one: the windows of a look are further apart than neighbours. */
-const BEYOND_SWING = 4
 /** Mean share of the limit in use from which on a window counts as evidence about the limit. */
 const BUSY = 0.8
 /** Share of the limit in use below which a window shows durations without congestion. */
@@ -41,7 +30,7 @@ const ROUNDING = 1e-9
 const LONGEST_SETTLE_MS = 60_000
 
 /** The measurements of a window. */
-export interface WindowReading {
+export interface WindowReading extends SwingReading {
   /** Mean duration in milliseconds. */
   readonly durationMs: number
   /** Mean number of slots taken. */
@@ -69,10 +58,8 @@ export interface WindowReading {
  * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Otherwise B becomes the
  *    mean of B and D', or D' if they differ by more than 1.3 times, and L is restored.
  *
- * Where D swings by itself from window to window, by more than chance and the steps of L explain, a fall, a cut and a
- * surprise need a ratio beyond four standard deviations of that swing: the rise of all durations at once is no evidence.
- * The median of the last changes is known after a few windows, and a single change does not move it; their mean square
- * over 100 windows knows the rarer ones.
+ * Where D swings by itself, windows become longer, until they average over that. Until then a fall, a cut and a surprise
+ * need a ratio beyond the swing: the rise of all durations at once is no evidence.
  *
  * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
  * limit. Pure arithmetic on the given durations; it reads no clock. O(1).
@@ -104,17 +91,11 @@ export class TwoLevelLimit {
   #windowsSinceLook: number = LOOK_EVERY - 1
   #calmWindows = 0
   #settleMs = 0
-  /** Absolute logarithms of the ratios between neighbouring D at L, less those of steps: the last ones. */
-  readonly #changes: number[] = []
-  /** Mean of their squares, over more of them. */
-  #variance = 0
+  readonly #swing: Swing
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
   constructor(initial: number, min: number, max: number, before?: TwoLevelLimit) {
-    if (before) {
-      this.#changes = before.#changes
-      this.#variance = before.#variance
-    }
+    this.#swing = before ? before.#swing : new Swing()
     this.#min = min
     this.#max = max
     this.#level = initial
@@ -150,19 +131,24 @@ export class TwoLevelLimit {
     return this.#ratio > Math.max(Math.sqrt(1 / LOWER), this.swing) && this.#ratio <= SURPRISINGLY_LONG
   }
 
-  /**
-   * Factor by which durations must differ before the limit can be the cause: 1 if they change from window to window by
-   * chance alone, and more if all requests become slower and quicker together.
-   */
+  /** Factor by which durations must differ before the limit can be the cause. */
   get swing(): number {
-    const { length } = this.#changes
-    const median = length < LEAST_CHANGES ? 0 : [...this.#changes].sort((a, b) => a - b)[length >> 1]!
-    const excess = Math.max((median / MEDIAN) ** 2 - UNCERTAIN * CHANCE, this.#variance - CHANCE)
-    return Math.exp(BEYOND_SWING * Math.sqrt(Math.max(0, excess)))
+    return this.#swing.factor
+  }
+
+  /** Whether durations swing, so that a comparison should wait for longer windows. */
+  get unsteady(): boolean {
+    return this.#swing.unsteady
+  }
+
+  /** Least length of a window, in milliseconds. */
+  get windowMs(): number {
+    return this.#swing.windowMs
   }
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
-  read({ durationMs, meanInFlight, peak, meanWidth }: WindowReading): void {
+  read(reading: WindowReading): void {
+    const { durationMs, meanInFlight, peak, meanWidth } = reading
     this.#settleMs = 0
     if (!(durationMs > 0)) return
     // Full means that one more would not have fitted; slots that are free because the next request is wide are not
@@ -173,6 +159,8 @@ export class TwoLevelLimit {
       if (busy) this.#compare(durationMs)
       else this.#return(durationMs)
     } else if (busy) {
+      // The baseline of a shorter window is that of a moment.
+      if (this.#swing.read(reading)) this.#windowsSinceLook = LOOK_EVERY
       this.#steer(durationMs)
     } else if (meanInFlight < QUIET * this.#limit && this.#baselineMs > 0) {
       this.#baselineMs = (durationMs + Math.min(this.#baselineMs, durationMs)) / 2
@@ -181,14 +169,7 @@ export class TwoLevelLimit {
 
   #steer(durationMs: number): void {
     const ratio = durationMs / this.#baselineMs
-    if (this.#durationMs > 0) {
-      // A step of the limit may have changed durations by as much: of whole slots, more where they are few.
-      const step = Math.max(Math.log(STEEPEST), Math.abs(Math.log(this.#limit / this.#measuredAt)))
-      const byItself = Math.max(0, Math.abs(Math.log(durationMs / this.#durationMs)) - step)
-      this.#changes.push(byItself)
-      if (this.#changes.length > CHANGES) this.#changes.shift()
-      this.#variance += (Math.min(byItself, 1) ** 2 - this.#variance) / SWING_MEMORY
-    }
+    if (this.#durationMs > 0) this.#swing.note(durationMs / this.#durationMs, this.#limit / this.#measuredAt)
     this.#durationMs = durationMs
     this.#measuredAt = this.#limit
     this.#ratio = this.#ratio > 0 ? this.#ratio + (ratio - this.#ratio) / RATIO_MEMORY : ratio

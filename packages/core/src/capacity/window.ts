@@ -35,6 +35,7 @@ export class Window {
   #passedOver = 0
   /** Durations of the ended requests, by width. */
   #durations = 0
+  #squaredDurations = 0
   #completions = 0
   #widths = 0
   #squaredWidths = 0
@@ -42,13 +43,20 @@ export class Window {
   #mean = 0
   #variance = 0
   #seen = 0
+  #leastMs = 0
+  /** Area and widths of the first half of that time. */
+  #halfArea = 0
+  #halfWidths = 0
 
-  /** Starts a window with `inFlight` slots taken. */
-  open(inFlight: number): void {
+  /** Starts a window with `inFlight` slots taken, which lasts at least `leastMs`. */
+  open(inFlight: number, leastMs = 0): void {
+    this.#leastMs = leastMs
+    this.#halfWidths = 0
     this.#elapsedMs = 0
     this.#area = 0
     this.#passedOver = 0
     this.#durations = 0
+    this.#squaredDurations = 0
     this.#completions = 0
     this.#widths = 0
     this.#squaredWidths = 0
@@ -69,11 +77,16 @@ export class Window {
   complete(width: number, durationMs: number): void {
     this.#completions++
     this.#widths += width
+    if (this.#elapsedMs <= this.#leastMs / 2) {
+      this.#halfArea = this.#area
+      this.#halfWidths = this.#widths
+    }
     this.#squaredWidths += width * width
     this.#seen = Math.min(this.#seen + 1, VARIATION_MEMORY)
     const part = 1 / this.#seen
     const lastedMs = finite(durationMs)
     this.#durations += width * lastedMs
+    this.#squaredDurations += width * lastedMs * lastedMs
     const off = lastedMs - this.#mean
     this.#mean += part * off
     this.#variance = (1 - part) * (this.#variance + part * off * off)
@@ -88,13 +101,17 @@ export class Window {
   }
 
   /**
-   * Whether the window can be read: after 200 ms, two mean durations, and 50 completions, in the first 5 s times the
+   * Whether the window can be read: after 200 ms or its least length, two mean durations, and 50 completions, in the first 5 s times the
    * squared coefficient of variation of durations, from 1 to 10; and when both means agree, or after ten mean
    * durations.
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs
-    if (this.#completions === 0 || elapsedMs < SHORTEST_MS || elapsedMs < LEAST_DURATIONS * this.durationMs)
+    if (
+      this.#completions === 0 ||
+      elapsedMs < Math.max(SHORTEST_MS, this.#leastMs) ||
+      elapsedMs < LEAST_DURATIONS * this.durationMs
+    )
       return false
     const endedMs = this.#durations / this.#widths
     const longerMs = Math.max(this.durationMs, endedMs)
@@ -109,6 +126,24 @@ export class Window {
   /** Mean duration in milliseconds, by width; NaN if nothing ended. */
   get durationMs(): number {
     return (this.#area - this.#passedOver) / this.#widths
+  }
+
+  /** Its length so far, in milliseconds. */
+  get elapsedMs(): number {
+    return this.#elapsedMs
+  }
+
+  /** Absolute logarithm of the ratio between the mean durations of its halves; NaN if it has no least length. */
+  get drift(): number {
+    const first = this.#halfArea / this.#halfWidths
+    const second = (this.#area - this.#halfArea) / (this.#widths - this.#halfWidths)
+    return Math.abs(Math.log(second / first))
+  }
+
+  /** Number of completions that would know the mean as well if durations were exponential. */
+  get effective(): number {
+    const variation = (this.#squaredDurations * this.#widths) / this.#durations ** 2 - 1
+    return this.#widths ** 2 / this.#squaredWidths / Math.max(1, variation)
   }
 
   /** Mean number of slots taken. */

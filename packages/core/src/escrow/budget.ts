@@ -3,6 +3,12 @@ import type { Group } from './group.js'
 /** How a tenant's claim on its guarantee ages: not at all, or over the window, at an even pace. */
 export type Reserve = 'strict' | 'paced'
 
+/** A refused tenant is told to come back within this share of the window: before its wait ends, which is twice that. */
+export const RETRY: number = 1 / 20
+
+/** Amounts and tags this close are equal. */
+export const TIE: number = 1 + 1e-9
+
 /** Longest wait for the return of refused tenants, as a part of the window. */
 const PATIENCE = 0.6
 
@@ -26,6 +32,12 @@ export class Budget {
   left = 0
   /** Counts as used by the active tenants, although it was not used here in this window. */
   offset = 0
+  /** The limit is drawn from elsewhere, bit by bit. */
+  isDrawn = false
+  /** Costs above this stand in no line: they could not be served in the last window. */
+  reach: number = Number.POSITIVE_INFINITY
+  /** The least such cost for which all was kept, in vain. */
+  failed: number = Number.POSITIVE_INFINITY
   /** Sums this close are equal: a billionth of the limit, or a thousandth, if that is less. Whole numbers are exact. */
   tolerance = 0
 
@@ -37,6 +49,11 @@ export class Budget {
   /** Required precision of a level: well below the tolerance, but not beyond the precision of sums up to the limit. */
   get slack(): number {
     return Math.max(this.tolerance / 1e3, 4 * Number.EPSILON * this.limit)
+  }
+
+  /** Larger costs have no precedence now. */
+  get available(): number {
+    return Math.min(this.left + this.tolerance, this.reach)
   }
 
   /** The sum of all guarantees. */
@@ -64,6 +81,7 @@ export class Budget {
     this.nowMs = startMs
     this.paceFromMs = startMs
     this.tau = 0
+    this.isDrawn = most === 0
     this.limit = 0
     this.left = 0
     this.offset = 0

@@ -146,6 +146,14 @@ export class Plane {
     }
   }
 
+  /** Adds another one, whose level is `factor` times this one's, or subtracts it. */
+  add(other: Plane, factor: number, sign: 1 | -1): void {
+    this.weight += sign * factor * other.weight
+    this.fading += sign * factor * other.fading
+    this.passed += sign * other.passed
+    this.shrink(other.lowLevel / factor, other.highLevel / factor, other.lowFaded / factor, other.highFaded / factor)
+  }
+
   /** Shrinks the box in which it is valid. */
   shrink(lowLevel: number, highLevel: number, lowFaded: number, highFaded: number): void {
     this.lowLevel = Math.max(this.lowLevel, lowLevel)
@@ -248,11 +256,8 @@ const LOW_FADED = 4
 const HIGH_LEVEL = 5
 const HIGH_FADED = 6
 
-/** A source of planes. */
-export interface PlaneSource {
-  /** The claim of the member at `slot` near this point. The plane is used at once, and may be reused afterwards. */
-  planeOf(slot: number, level: number, faded: number): Plane
-}
+/** The claim of the member at `slot` near this point. The plane is used at once, and may be reused afterwards. */
+type PlaneSource = (slot: number, level: number, faded: number) => Plane
 
 /**
  * The claims of a fixed number of members as {@link Plane}s, in a binary tree with their sum at the root, which also
@@ -318,7 +323,7 @@ export class Planes {
       faded <= tree[at + HIGH_FADED]!
     if (isRight) return
     if (node >= this.#count) {
-      this.#write(node, source.planeOf(node - this.#count, level, faded))
+      this.#write(node, source(node - this.#count, level, faded))
       return
     }
     this.#update(2 * node, source, level, faded)
@@ -346,5 +351,75 @@ export class Planes {
     for (let i = WEIGHT; i <= PASSED; i++) tree[at + i] = tree[left + i]! + tree[right + i]!
     for (let i = LOW_LEVEL; i <= LOW_FADED; i++) tree[at + i] = Math.max(tree[left + i]!, tree[right + i]!)
     for (let i = HIGH_LEVEL; i <= HIGH_FADED; i++) tree[at + i] = Math.min(tree[left + i]!, tree[right + i]!)
+  }
+}
+
+/**
+ * The claims of a group's children: of tenants in a ranking, of groups as planes, each recomputed only when its group
+ * changes, or when level or time leave the box in which it is valid.
+ */
+export class ChildClaims implements LevelledClaims {
+  readonly #groups: number
+  readonly #source: PlaneSource
+  #planes: Planes | undefined
+  readonly #sum: Plane = new Plane()
+  /** Those of tenants, if there were any. */
+  tenants: Claims | undefined
+  slope = 0
+
+  /** Of a number of groups, whose planes come from `source`. */
+  constructor(groups: number, source: PlaneSource) {
+    this.#groups = groups
+    this.#source = source
+  }
+
+  total(level: number, tau: number): number {
+    // There are no claims: planes are not needed.
+    if (level <= 0) {
+      this.slope = 0
+      return 0
+    }
+    const sum = this.near(level, level * tau)
+    this.slope = sum.weight - sum.fading * tau
+    return sum.at(level, level * tau)
+  }
+
+  /** The sum near this point. */
+  near(level: number, faded: number): Plane {
+    const sum = this.#sum
+    if (sum.covers(level, faded)) return sum
+    sum.clear()
+    this.tenants?.plane(level, faded, sum)
+    this.#planes?.update(this.#source, level, faded)
+    this.#planes?.addTo(sum)
+    return sum
+  }
+
+  setTenant(slot: number, weight: number, passed: number): void {
+    this.tenants ??= new Claims()
+    this.tenants.set(slot, weight, passed)
+    this.#sum.spoil()
+  }
+
+  dropTenant(slot: number): void {
+    this.tenants?.drop(slot)
+    this.#sum.spoil()
+  }
+
+  changeGroup(slot: number, level: number, faded: number): void {
+    this.#planes ??= new Planes(this.#groups)
+    this.#planes.set(slot, this.#source(slot, level, faded))
+    this.#sum.spoil()
+  }
+
+  /** Decrease of a group's claim as its level fades. */
+  fading(slot: number): number {
+    return this.#planes?.fading(slot) ?? 0
+  }
+
+  clear(): void {
+    this.tenants?.clear()
+    this.#planes?.clear()
+    this.#sum.clear()
   }
 }

@@ -1,7 +1,7 @@
 import { type Clock, steady } from '../clock.js'
 import { requireNumber, requireText, show } from '../options.js'
 import { requireWeight, weightFrom } from '../weight.js'
-import { type Reserve, Sliding, Windows } from './budget.js'
+import { RETRY, type Reserve, Sliding, Windows } from './budget.js'
 import {
   ALL_PAID,
   type EscrowDecision,
@@ -10,9 +10,9 @@ import {
   NOTHING_SETTLED,
   type Settled,
 } from './decision.js'
-import { Estimates } from './estimates.js'
+import { type Estimate, Estimates } from './estimates.js'
 import type { Places, WeightedPlace } from './hierarchy.js'
-import { isRefusal, LEAST_RETRY_MS, RETRY } from './judgement.js'
+import { isRefusal, LEAST_RETRY_MS } from './judgement.js'
 import { Ledger } from './ledger.js'
 import {
   type EscrowOptions,
@@ -60,6 +60,8 @@ export class WeightedFairEscrow {
   readonly #places: Places | undefined
   readonly #ledger: Ledger
   readonly #estimates: Estimates | undefined
+  /** That of the tenant that was judged last. */
+  #estimate: Estimate | undefined
   /**
    * Admitted in this window and not settled yet; the average part of the cost that settlements return, and after what
    * time.
@@ -106,7 +108,7 @@ export class WeightedFairEscrow {
       if (decision.borrowed) this.#borrowed++
       decision.admit(ledger.spend(), this.#windows.count)
       this.#sliding?.note(decision.atMs, decision.reserved)
-      this.#estimates?.admit(tenant)
+      this.#estimate?.admit()
       this.#open += decision.reserved
     } else {
       this.#refused++
@@ -258,8 +260,9 @@ export class WeightedFairEscrow {
     const { endMs } = this.#windows
     if (place === null)
       return new EscrowTicket(this, tenant, cost, 'unknown', false, 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
-    const reserved = this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost
     const ledger = this.#ledger
+    this.#estimate = this.#estimates?.of(tenant)
+    const reserved = this.#estimate?.reserve(cost, this.#limit) ?? cost
     if (isPeek) ledger.peek(tenant, weight, reserved, place)
     else ledger.judge(tenant, weight, reserved, place)
     return this.#ticketOf(tenant, cost, nowMs)
@@ -307,7 +310,7 @@ export class WeightedFairEscrow {
       this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
     const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
     const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
-    const most = this.#estimates?.askable(tenant, remaining, this.#limit) ?? remaining
+    const most = this.#estimate?.askable(remaining, this.#limit) ?? remaining
     const reason = isRefusal(verdict) ? verdict : undefined
     const borrowed = verdict === 'borrows'
     return new EscrowTicket(

@@ -1,10 +1,9 @@
-import { Claims, highestLevel, type LevelledClaims, Plane, type PlaneSource, Planes } from './claims.js'
+import { TIE } from './budget.js'
+import { ChildClaims, type Claims, highestLevel, type LevelledClaims, Plane } from './claims.js'
 import { Ranking } from './ordered-sums.js'
 import { reweighed } from './shares.js'
 import { Node, type Tenant } from './tenants.js'
 
-/** Tags this close are equal. */
-export const TIE: number = 1 + 1e-9
 /** Most steps of a search before it falls back to zero, and its precision. */
 const MOST_STEPS = 8
 const ROUNDING = 1e-12
@@ -94,25 +93,23 @@ const claim: Plane = new Plane()
  * give away a silent child's remaining claim once a sibling has borrowed from outside; theirs alone would give away the
  * group's guarantee.
  *
- * Claims of tenants are summed over a ranking, those of groups by {@link Plane}s, each recomputed only when its group
- * changes, or when level or time leave the box in which it is valid. So levels above may sink and rise, and time may
- * pass, and nodes below are visited only if it makes a difference: O(log n) for each such group. Time leaves a box when
- * a tenant in it falls behind its pace, which it does once for each time that it spends: per check that is O(depth·log
- * n) on average, though one after a pause may have to visit all groups.
+ * Levels above may sink and rise, and time may pass, and nodes below are visited only if it makes a difference: O(log
+ * n) for each such group. Time leaves the box of a plane when a tenant in it falls behind its pace, which it does once
+ * for each time that it spends: per check that is O(depth·log n) on average, though one after a pause may have to visit
+ * all groups.
  */
-export class Group extends Node implements LevelledClaims, PlaneSource {
+export class Group extends Node implements LevelledClaims {
   readonly #groups: Group[] = []
   #tenants: Tenant[] = []
-  #claims: Claims | undefined
-  #planes: Planes | undefined
+  #claims: ChildClaims | undefined
+  /** The claims of tenants that lend. */
+  #lent: ChildClaims | undefined
+  /** These tenants, and groups with such tenants: those refused longest ago come first. */
+  readonly #lenders: Set<Group | Tenant> = new Set()
   /** Children with waiting tenants. */
   #line: Line | undefined
   /** Children with tenants that were last refused for more than their part of the limit. */
   #large: Line | undefined
-  /** The claims of those that lend. */
-  #lent: Claims | undefined
-  /** The sum of the children's claims. */
-  readonly #sum: Plane = new Plane()
   /** The sum of the weights of the active children. */
   activeWeight = 0
   /** The level, as a part of its maximum. */
@@ -176,11 +173,10 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.entryAhead = 0
     this.entryCarried = 0
     this.#claims?.clear()
-    this.#planes?.clear()
+    this.#lent?.clear()
+    this.#lenders.clear()
     this.#line?.clear()
     this.#large?.clear()
-    this.#lent?.clear()
-    this.#sum.clear()
   }
 
   /** Computes guarantees and levels, from the root down to here. The root's guarantee is the limit. */
@@ -193,16 +189,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   }
 
   total(level: number, tau: number): number {
-    // There are no claims: planes are not needed.
-    if (level <= 0) {
-      this.slope = 0
-      return 0
-    }
-    const faded = level * tau
-    const sum = this.#sum
-    if (!sum.covers(level, faded)) this.#addUp(level, faded)
-    this.slope = sum.weight - sum.fading * tau
-    return sum.at(level, faded)
+    const sum = this.#claims?.total(level, tau) ?? 0
+    this.slope = this.#claims?.slope ?? 0
+    return sum
   }
 
   /** The highest possible level with `newcomer` more weight, which carries `carried`: in the root, beside the limit. */
@@ -212,7 +201,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /** The claims of an undivided budget, for which the time of their fading is known. */
   get claims(): Claims | undefined {
-    return this.isFlat ? this.#claims : undefined
+    return this.#groups.length === 0 ? this.#claims?.tenants : undefined
   }
 
   /** The highest level up to `ceiling` at which the children's claims, and a newcomer's, fit into `room`. */
@@ -233,14 +222,13 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   /** Present decrease of those claims, per share of the window. */
   othersFade(child: Group | Tenant, tau: number): number {
     const all = this.fade(this.level, tau)
-    const own = child instanceof Group ? (this.#planes?.fading(child.slot) ?? 0) : child.fading(tau)
+    const own = child instanceof Group ? (this.#claims?.fading(child.slot) ?? 0) : child.fading(tau)
     return all - this.level * own
   }
 
   /** Decrease of all children's claims then at `level`. */
   fade(level: number, tau: number): number {
-    this.total(level, tau)
-    return level * this.#sum.fading
+    return level > 0 ? level * (this.#claims?.near(level, level * tau).fading ?? 0) : 0
   }
 
   /** The lowest finish tag of another child with a tenant that waits for `most` or less; Infinity if there is none. */
@@ -253,18 +241,52 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return this.#large?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
 
-  /** Its children are tenants: without the claim of one, another one has as much more. */
-  get isFlat(): boolean {
-    return this.#groups.length === 0
+  /** The claims that others lend to a child, and the rest of the own claims of groups with such others. */
+  lentTo(child: Group | Tenant, tau: number): number {
+    const all = this.#lentIn(tau)
+    if (!this.#lenders.has(child)) return all
+    return all - (child instanceof Group ? child.excess(tau) + child.#lentIn(tau) : child.ownClaim(tau))
   }
 
-  /** The amount that becomes free without the claims of all lenders in here; an upper bound, unless it is flat. */
-  mostLent(tau: number): number {
-    this.locate()
-    let most = this.#lent?.total(this.level, tau) ?? 0
-    for (const group of this.#groups)
-      if (group.exceeds < Number.POSITIVE_INFINITY) most += group.mostLent(tau) + group.ownClaim(tau)
-    return most
+  #lentIn(tau: number): number {
+    return this.#lent?.total(this.level, tau) ?? 0
+  }
+
+  /** The part of its own claim that no child claims. */
+  excess(tau: number): number {
+    return Math.max(0, this.ownClaim(tau) - this.total(this.level, tau))
+  }
+
+  /** A tenant lends its claim; it was refused last. */
+  lend(child: Group | Tenant, tau: number): void {
+    this.#lenders.delete(child)
+    this.#lenders.add(child)
+    this.#changeLent(child, tau)
+    this.parent?.lend(this, tau)
+  }
+
+  /** It lends no more. */
+  unlend(child: Group | Tenant, tau: number): void {
+    if (!(child instanceof Group) || child.#lenders.size === 0) this.#lenders.delete(child)
+    this.#changeLent(child, tau)
+    this.parent?.unlend(this, tau)
+  }
+
+  /** All that lend in here, except in one child. */
+  *lenders(except: Node): Iterable<Tenant> {
+    for (const child of this.#lenders)
+      if (child !== except) {
+        if (child instanceof Group) yield* child.lenders(except)
+        else yield child
+      }
+  }
+
+  #changeLent(child: Group | Tenant, tau: number): void {
+    if (child instanceof Group ? child.#lent === undefined : !child.lends && this.#lent === undefined) return
+    this.#lent ??= new ChildClaims(this.#groups.length, this.#lentPlaneOf)
+    if (child instanceof Group) this.#lent.changeGroup(child.slot, this.level, this.level * tau)
+    else if (child.lends) this.#lent.setTenant(child.slot, child.weight, child.passed)
+    else this.#lent.dropTenant(child.slot)
   }
 
   /** The amount to leave to other children if one that has used or let pass `passed` gets `cost`. */
@@ -279,31 +301,18 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /** A child's claim has changed. Its own children come first. */
   change(child: Group | Tenant, tau: number): void {
-    if (child instanceof Group) {
-      this.#planes ??= new Planes(this.#groups.length)
-      this.#planes.set(child.slot, this.planeOf(child.slot, this.level, this.level * tau))
-    } else {
-      this.#claims ??= new Claims()
-      if (child.released > 0) this.#claims.drop(child.slot)
-      else this.#claims.set(child.slot, child.weight, child.passed)
-      this.lend(child)
-    }
-    this.#sum.spoil()
-  }
-
-  /** Counts the claim of a tenant among those that are lent, or no longer. */
-  lend({ lends, released, slot, weight, passed }: Tenant): void {
-    if (!lends || released > 0) this.#lent?.drop(slot)
-    else {
-      this.#lent ??= new Claims()
-      this.#lent.set(slot, weight, passed)
-    }
+    this.#claims ??= new ChildClaims(this.#groups.length, this.#planeOf)
+    if (child instanceof Group) this.#claims.changeGroup(child.slot, this.level, this.level * tau)
+    else if (child.released > 0) this.#claims.dropTenant(child.slot)
+    else this.#claims.setTenant(child.slot, child.weight, child.passed)
+    this.#changeLent(child, tau)
   }
 
   /**
    * A child stands in line with another cost than before, or with another tag; returns whether that changes this group's
-   * cost. That is the cost of its first child, even if that was last refused for more than its part and its wait is over:
-   * with another one's, the first children of two groups could each have to wait for the other group.
+   * cost. That is the cost of its first child; and if a child comes before that whose wait for more than its part is
+   * over, the larger one of the two. With a smaller cost, the first children of two groups could each have to wait for
+   * the other group.
    */
   rank(child: Node): boolean {
     const { waitsFor, exceeds } = this
@@ -315,27 +324,33 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.waitsFor = this.#line?.firstCost() ?? Number.POSITIVE_INFINITY
     this.exceeds = this.#large?.firstCost() ?? Number.POSITIVE_INFINITY
     if (this.waitsFor < Number.POSITIVE_INFINITY && firstTag(this.#large) * TIE < firstTag(this.#line))
-      this.waitsFor = this.exceeds
+      this.waitsFor = Math.max(this.waitsFor, this.exceeds)
     return this.waitsFor !== waitsFor || this.exceeds !== exceeds
   }
 
-  planeOf(slot: number, level: number, faded: number): Plane {
+  readonly #planeOf = (slot: number, level: number, faded: number): Plane => {
     const group = this.#groups[slot]!
     const factor = (group.part * group.weight) / group.activeWeight
-    if (!group.#sum.covers(factor * level, factor * faded)) group.#addUp(factor * level, factor * faded)
+    const sum = group.#claims?.near(factor * level, factor * faded)
     if (group.released > 0) claim.clear()
     else claim.claim(group.weight, group.passed, level, faded)
-    claim.raise(group.#sum, factor, level, faded)
+    if (sum !== undefined) claim.raise(sum, factor, level, faded)
     return claim
   }
 
-  #addUp(level: number, faded: number): void {
-    const sum = this.#sum
-    sum.clear()
-    this.#claims?.plane(level, faded, sum)
-    if (this.#planes === undefined) return
-    this.#planes.update(this, level, faded)
-    this.#planes.addTo(sum)
+  readonly #lentPlaneOf = (slot: number, level: number, faded: number): Plane => {
+    const group = this.#groups[slot]!
+    if (group.#lenders.size === 0) {
+      claim.clear()
+      return claim
+    }
+    const factor = (group.part * group.weight) / group.activeWeight
+    const lent = group.#lent?.near(factor * level, factor * faded)
+    const plane = this.#planeOf(slot, level, faded)
+    // Of its claim, it keeps those of its children that do not lend.
+    plane.add(group.#claims!.near(factor * level, factor * faded), factor, -1)
+    if (lent !== undefined) plane.add(lent, factor, 1)
+    return plane
   }
 }
 

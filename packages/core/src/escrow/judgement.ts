@@ -1,4 +1,4 @@
-import type { Budget } from './budget.js'
+import { type Budget, RETRY } from './budget.js'
 import { type Debtor, type Group, mostWithin } from './group.js'
 import type { Node, Tenant } from './tenants.js'
 
@@ -9,8 +9,6 @@ export function isRefusal(verdict: EscrowVerdict): verdict is Exclude<EscrowVerd
   return verdict !== 'within' && verdict !== 'borrows'
 }
 
-/** A refused tenant is told to come back within this share of the window: before its wait ends, which is twice that. */
-export const RETRY: number = 1 / 20
 export const LEAST_RETRY_MS = 1
 
 /** A level within this factor of the highest has not sunk. */
@@ -111,7 +109,7 @@ export class Judgement implements Debtor {
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
   }
 
-  /** Notes that the cost is allowed because others lend their claims. Smaller costs need not be. */
+  /** The cost is allowed because others lend their claims. Smaller costs need not be. */
   borrowFromLenders(): void {
     this.#allow('borrows', 0)
     this.isLent = true
@@ -165,10 +163,10 @@ export class Judgement implements Debtor {
     this.#free = Math.max(0, free)
   }
 
-  #measureTurn(tenant: Tenant, { left, tolerance }: Budget): void {
+  #measureTurn(tenant: Tenant, { available }: Budget): void {
     this.#turn = Number.POSITIVE_INFINITY
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-      node.rivalTag = node.parent.leastTag(node, left + tolerance)
+      node.rivalTag = node.parent.leastTag(node, available)
       this.#turn = Math.min(this.#turn, node.rivalTag * node.weight - this.#before(node))
     }
   }

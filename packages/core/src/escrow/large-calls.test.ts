@@ -3,16 +3,20 @@ import { manualClock } from '../testing/manual-clock.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
 import type { EscrowOptions } from './options.js'
+import { Ranking } from './ordered-sums.js'
 import { Node } from './tenants.js'
 
 const WINDOW_MS = 1_000
 const LIMIT = 1_000
 const WINDOWS = 20
 
-/** A tenant that asks for `cost`, or for one after the other, at an interval, or, without one, when it is told. */
+/**
+ * A tenant that asks for `cost`, or for one after the other, or for one that depends on the time, at an interval, or,
+ * without one, when it is told.
+ */
 interface Asker {
   name: string
-  cost: number | readonly number[]
+  cost: number | readonly number[] | ((atMs: number) => number)
   everyMs?: number
   weight?: number
 }
@@ -34,7 +38,8 @@ function use(askers: readonly Asker[], options: Partial<EscrowOptions> = {}): Re
     const window = Math.floor(clock() / WINDOW_MS)
     if (window >= WINDOWS) return used
     const { name, cost: costs, everyMs } = askers[at]!
-    const cost = typeof costs === 'number' ? costs : costs[calls[at]! % costs.length]!
+    const next = typeof costs === 'object' ? costs[calls[at]! % costs.length]! : costs
+    const cost = typeof next === 'number' ? next : next(clock())
     const { allowed, retryAfterMs } = escrow.check(name, cost)
     if (allowed) {
       used[name]![window]! += cost
@@ -171,6 +176,28 @@ describe.each(['paced', 'strict'] as const)('two groups, in which the first one 
     expect(Math.min(...inAll(used))).toBeGreaterThanOrEqual(500)
     for (const amounts of Object.values(used)) expect(total(amounts)).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 10)
   })
+})
+
+describe.each(['paced', 'strict'] as const)('in groups of unequal weight (%s)', (reserve) => {
+  const tree = hierarchy({
+    name: 'all',
+    children: [
+      { name: 'one', weight: 2, children: leaf('a', 'c') },
+      { name: 'two', weight: 1, children: [{ name: 'inner', weight: 1, children: leaf('b') }, ...leaf('d')] },
+    ],
+  })
+
+  it.each([90, 200, 300])(
+    'four tenants that ask for nearly all of the limit, every %d ms, use every window',
+    (everyMs) => {
+      const used = use(
+        ['a', 'b', 'c', 'd'].map((name) => ({ name, cost: 990, everyMs })),
+        { tree, reserve },
+      )
+      expect(inAll(used)).toEqual(Array.from({ length: WINDOWS - 1 }, () => 990))
+      for (const amounts of Object.values(used)) expect(total(amounts)).toBeGreaterThanOrEqual(2 * 990)
+    },
+  )
 })
 
 describe('a tenant that was refused for more than its part of the limit', () => {
@@ -314,6 +341,42 @@ describe('a call that cannot be served beside a small one of another tenant', ()
     },
   )
 
+  /** At times of a window, the giant asks for 1. */
+  const small: Record<string, (partOfWindow: number) => boolean> = {
+    never: () => false,
+    'at first': (part) => part < 0.03,
+    'in the middle': (part) => part > 0.5 && part < 0.53,
+    'at last': (part) => part > 0.97,
+  }
+
+  it.each(
+    (['strict', 'paced'] as const).flatMap((reserve) =>
+      Object.keys(small).flatMap((when) =>
+        [1, 4].flatMap((count) => [
+          [reserve, when, count, 900, 8, 12.5] as const,
+          [reserve, when, count, 990, 1, 1] as const,
+        ]),
+      ),
+    ),
+  )(
+    'leaves hungry tenants their parts, whatever else it asks for: %s, 1 %s, %d beside %d',
+    (reserve, when, count, large, calls, polite) => {
+      const cost = (atMs: number): number => (small[when]!((atMs % WINDOW_MS) / WINDOW_MS) ? 1 : large)
+      const askers = [
+        quiet(polite, WINDOW_MS / calls),
+        ...hungry(count, 5).map((one) => ({ ...one, everyMs: 4 * count })),
+        giant(large),
+      ]
+      const used = use(
+        askers.map((one) => (one.name === 'giant' ? { ...one, cost } : one)),
+        { reserve },
+      )
+      const part = LIMIT / (count + 2)
+      for (const { name } of hungry(count, 5))
+        expect(total(used[name]!.slice(5))).toBeGreaterThan(0.95 * (WINDOWS - 5) * part)
+    },
+  )
+
   it('still has its turn, if it can be served', () => {
     const used = use([...hungry(1, 100), giant(900)], { reserve: 'strict' })
     expect(total(used['giant'])).toBeGreaterThanOrEqual((WINDOWS * LIMIT) / 5)
@@ -321,20 +384,41 @@ describe('a call that cannot be served beside a small one of another tenant', ()
   })
 })
 
-describe('a large call for which many tenants lend their claims', () => {
-  it('is judged without a look at each of them', () => {
-    const MANY = 400
+describe.each([false, true])('a large call for which many tenants lend their claims (in a tree: %s)', (isTree) => {
+  const MANY = 400
+  const names = Array.from({ length: MANY }, (_, at) => `tenant ${at}`)
+  const group = (name: string, from: number): HierarchyNode => ({
+    ...{ name, weight: 1, children: leaf(...names.filter((_, at) => at % 4 === from)) },
+  })
+  const halves = [0, 2].map((from) => ({
+    ...{ name: `half ${from}`, weight: 1, children: [group(`one ${from}`, from), group(`two ${from}`, from + 1)] },
+  }))
+
+  it('is judged without a look at each of them, and each lends once', () => {
     const escrow = new WeightedFairEscrow({
       ...{ limit: 100 * MANY, windowMs: WINDOW_MS, reserve: 'strict', estimates: 'asked', clock: manualClock() },
+      ...(isTree && { tree: hierarchy({ name: 'all', children: halves }) }),
     })
-    const names = Array.from({ length: MANY }, (_, at) => `tenant ${at}`)
     for (const name of names) escrow.check(name, 1)
-    for (const name of names.slice(1, 0.9 * MANY)) expect(escrow.check(name, 98 * MANY).allowed).toBe(false)
-    const looks = vi.spyOn(Node.prototype, 'ownClaim')
+    const looks = [vi.spyOn(Node.prototype, 'ownClaim'), vi.spyOn(Ranking.prototype, 'sumBelow')]
+    const counted = (): number => {
+      const count = looks.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+      for (const look of looks) look.mockClear()
+      return count
+    }
+    for (const name of names.slice(1, 0.9 * MANY)) {
+      expect(escrow.check(name, 98 * MANY).allowed).toBe(false)
+      expect(counted()).toBeLessThan(60)
+    }
     expect(escrow.peek(names[0]!, 80 * MANY).allowed).toBe(true)
-    expect(looks.mock.calls.length).toBeLessThan(20)
-    looks.mockRestore()
+    expect(counted()).toBeLessThan(60)
     expect(escrow.check(names[0]!, 80 * MANY).allowed).toBe(true)
+    expect(counted()).toBeLessThan(60 * MANY)
     expect(escrow.snapshot().remaining).toBe((100 - 80) * MANY - MANY)
+    counted()
+    // Those that have lent all are not looked at again.
+    for (const name of names.slice(1, 0.5 * MANY)) escrow.check(name, 19 * MANY)
+    expect(counted()).toBeLessThan(30 * MANY)
+    for (const look of looks) look.mockRestore()
   })
 })

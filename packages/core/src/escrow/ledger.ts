@@ -3,7 +3,16 @@ import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { enter, Group } from './group.js'
 import { type EscrowVerdict, Judgement } from './judgement.js'
-import { Lenders, reclaim, recount, release, WaitingTenants } from './refused.js'
+import {
+  borrowFromLenders,
+  lend,
+  reclaim,
+  recount,
+  release,
+  takeFromLenders,
+  unlend,
+  WaitingTenants,
+} from './refused.js'
 import { type LateDebt, Memory, type Place, Roster, SHARED, type Tenant, type TurnedAway } from './tenants.js'
 
 /** Duration of a wait after the refusal, as a share of the window. */
@@ -33,7 +42,7 @@ const LATE_MS = 1_000
  *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
  *   others until the wait ends. Then it comes back as far as it is still free. Another admission meanwhile ends no
  *   wait: a tenant that takes turns with others is still in line for more.
- * - Claims of {@link Lenders} do not hold back the first of them.
+ * - Claims of tenants that lend do not hold back the first of them: {@link borrowFromLenders}.
  * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free together with the amount owed to
  *   those in line, among the tenant's siblings and among those of each of its ancestors: nothing if no other tenant
  *   that waits for an available cost has a lower tag; otherwise as much as brings those with a lower one as far, per
@@ -53,7 +62,6 @@ export class Ledger {
   readonly #budget: Budget
   readonly #maxStrangers: number
   readonly #waiting: WaitingTenants = new WaitingTenants()
-  readonly #lenders: Lenders = new Lenders()
   readonly #roster: Roster
   /** Groups with active tenants. */
   #groups: Group[] = []
@@ -122,12 +130,13 @@ export class Ledger {
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
-    this.#lenders.clear()
     this.#roster.clear()
     this.#turnedAway.clear()
     this.#lateDebts.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
+    budget.reach = memory?.reach.most ?? Number.POSITIVE_INFINITY
+    budget.failed = memory?.reach.failed ?? Number.POSITIVE_INFINITY
     this.#root.active = true
     this.#root.guarantee = limit
     this.#root.part = 1
@@ -136,9 +145,7 @@ export class Ledger {
 
   #remember(): Memory {
     for (const group of this.#groups) group.locate()
-    const { most, left } = this.#budget
-    const rest = Math.max(0, left)
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, most, rest)
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#budget)
   }
 
   #bringBack(memory: Memory): void {
@@ -170,7 +177,7 @@ export class Ledger {
     for (const tenant of tenants) recount(tenant, this.#budget.tau)
     budget.waitUntil(untilMs)
     this.#refit(this.#root)
-    for (const tenant of tenants) if (tenant.exceeds < Number.POSITIVE_INFINITY) this.#lenders.add(tenant)
+    for (const tenant of tenants) if (tenant.exceeds < Number.POSITIVE_INFINITY) lend(tenant, budget.tau)
   }
 
   /** Advances to `nowMs`, inside the window, never back. Waits end on the way, each at its time. */
@@ -225,21 +232,15 @@ export class Ledger {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
     else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
-    this.#decide(tenant, cost)
-    if (this.judged.exceeds && this.judged.verdict === 'over-share')
-      this.#lenders.help(this.judged, this.#budget, () => this.#decide(tenant, cost))
-    return this.judged.verdict
-  }
-
-  #decide(tenant: Tenant, cost: number): void {
     this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+    if (this.judged.exceeds && this.judged.verdict === 'over-share') borrowFromLenders(this.judged, this.#budget)
+    return this.judged.verdict
   }
 
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
     const { cost, tenant, branch, part } = this.judged
     const { tau } = this.#budget
-    const lenders = this.#lenders.to(this.judged, this.#budget)
     if (branch !== undefined) {
       this.#open(tenant)
       branch.parent!.part = part
@@ -249,21 +250,15 @@ export class Ledger {
     this.#return(tenant)
     tenant.returnMs = 0
     tenant.exceeds = Number.POSITIVE_INFINITY
-    this.#lenders.drop(tenant)
-    for (const lender of lenders) release(lender, 1, tau)
+    if (cost >= this.#budget.failed) this.#budget.failed = Number.POSITIVE_INFINITY
+    unlend(tenant, tau)
+    if (this.judged.isLent) takeFromLenders(this.judged, this.#budget)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       node.passed = node.passedBy(tau) + cost
       node.used += cost
     }
     this.#budget.left -= cost
     recount(tenant, this.#budget.tau)
-    let mayBeFree = true
-    for (const lender of lenders) {
-      // Once nothing is free in a group of tenants, that stays so.
-      const free = reclaim(lender, this.#budget, mayBeFree)
-      mayBeFree = free > 0 || !this.#root.isFlat
-      if (lender.ownClaim(tau) <= this.#budget.tolerance) this.#lenders.drop(lender)
-    }
     return tenant.place
   }
 
@@ -277,15 +272,15 @@ export class Ledger {
     // A tenant that asks for the same again keeps its place in line.
     const isInLine = tenant.waitsFor === cost && tenant.exceeds === exceeds
     tenant.exceeds = exceeds
-    if (this.judged.exceeds && tenant.ownClaim(this.#budget.tau) > this.#budget.tolerance) this.#lenders.add(tenant)
-    else this.#lenders.drop(tenant)
-    this.#waiting.add(tenant, this.#budget.nowMs)
+    const { tau, tolerance, nowMs } = this.#budget
+    if (this.judged.exceeds && tenant.ownClaim(tau) > tolerance) lend(tenant, tau)
+    else unlend(tenant, tau)
+    this.#waiting.add(tenant, nowMs)
     tenant.waitsFor = cost
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
       node.isHungry ||= this.#exceedsPart(node, cost)
-    if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {
-      release(tenant, 1, this.#budget.tau)
-    } else if (!isInLine) {
+    if (tenant.released === 0 && this.judged.wouldCover(tolerance)) release(tenant, 1, tau)
+    else if (!isInLine) {
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }

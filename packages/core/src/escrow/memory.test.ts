@@ -186,6 +186,22 @@ describe('costs that are known afterwards', () => {
     expect(escrow.snapshot().used).toBe(used + 800)
   })
 
+  it('are forgotten of the tenants that were first settled longest ago, beyond maxTenants', () => {
+    const escrow = new WeightedFairEscrow({ limit: 1e6, windowMs: WINDOW_MS, maxTenants: 3, clock: manualClock() })
+    const reservedFor = (tenant: string): number => {
+      const { used } = escrow.snapshot()
+      escrow.refund(escrow.check(tenant, 400))
+      escrow.check(tenant, 400)
+      return escrow.snapshot().used - used
+    }
+    for (const tenant of ['a', 'b', 'c', 'd', 'e'])
+      for (let at = 0; at < 20; at++) escrow.settle(escrow.check(tenant, 400), 100)
+    // 'a' and 'b' made room for 'd' and 'e'. 'a' takes the place of 'c' when it comes back.
+    expect(['a', 'b', 'c', 'd', 'e'].map(reservedFor)).toEqual([400, 400, 100, 100, 100])
+    for (let at = 0; at < 20; at++) escrow.settle(escrow.check('a', 400), 200)
+    expect(['a', 'b', 'c', 'd', 'e'].map(reservedFor)).toEqual([200, 400, 400, 100, 100])
+  })
+
   it('tell those that are refused when something will come back', () => {
     const clock = manualClock()
     const escrow = new WeightedFairEscrow({ limit: 1_000, windowMs: WINDOW_MS, clock })

@@ -1,10 +1,10 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Plane, type PlaneSource, Planes } from './claims.js'
+import { Plane, Planes } from './claims.js'
 
 /** Members that claim the rest of their guarantees; records the members that were asked. */
-class Members implements PlaneSource {
+class Members {
   readonly passed: number[]
   readonly asked: number[] = []
 
@@ -12,7 +12,7 @@ class Members implements PlaneSource {
     this.passed = [...passed]
   }
 
-  planeOf(slot: number, level: number, faded: number): Plane {
+  readonly planeOf = (slot: number, level: number, faded: number): Plane => {
     this.asked.push(slot)
     const plane = new Plane()
     plane.claim(1, this.passed[slot]!, level, faded)
@@ -42,7 +42,7 @@ describe('planes', () => {
             members.passed[slot] = amount
             planes.set(slot, members.planeOf(slot, level, faded))
           }
-          planes.update(members, level, faded)
+          planes.update(members.planeOf, level, faded)
           const sum = new Plane()
           planes.addTo(sum)
           expect(sum.covers(level, faded)).toBe(true)
@@ -59,7 +59,7 @@ describe('planes', () => {
     for (const slot of members.passed.keys()) planes.set(slot, members.planeOf(slot, 10, 0))
     const askedAt = (level: number, faded: number): number[] => {
       members.asked.length = 0
-      planes.update(members, level, faded)
+      planes.update(members.planeOf, level, faded)
       return [...members.asked].sort((a, b) => a - b)
     }
     expect(askedAt(10, 0)).toEqual([])

@@ -1,5 +1,7 @@
 import { ownCopy } from '../path.js'
+import { type Budget, TIE } from './budget.js'
 import type { Group } from './group.js'
+import { Reach, wantsMore } from './reach.js'
 
 /**
  * A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. Everything except its place belongs to one
@@ -217,9 +219,6 @@ export interface LateDebt extends Place {
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
 
-/** Amounts this close are equal. */
-const TIE = 1 + 1e-9
-
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
   readonly name: string
@@ -240,13 +239,9 @@ interface Share {
   readonly isHungry: boolean
 }
 
-/**
- * Of the members of a group that wanted more: the least amount per weight, the largest that may be compensated, and the
- * largest use of one.
- */
+/** Of the members of a group that wanted more: the least amount per weight, and the largest that may be compensated. */
 interface WantedBounds {
   least: number
-  used: number
   most: number
 }
 
@@ -266,24 +261,24 @@ export class Memory {
   readonly kept: Kept[] = []
   readonly #standings: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
+  readonly reach: Reach
   readonly #limit: number
-  readonly #left: number
   /**
-   * Reads the active tenants of a window, of which `left` is unused, and those that asked in vain. `maxStrangers` is the
-   * number of unnamed ones for which there is room.
+   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones for
+   * which there is room.
    */
   constructor(
     tenants: readonly Tenant[],
     turnedAway: ReadonlyMap<string, TurnedAway>,
     lateDebts: ReadonlyMap<string, LateDebt>,
     maxStrangers: number,
-    limit: number,
-    left: number,
+    budget: Budget,
   ) {
-    this.#limit = limit
-    this.#left = left
+    this.#limit = budget.most
     const room = Math.floor(maxStrangers * KEPT)
-    for (const tenant of tenants) if (wantsMore(tenant)) this.#note(tenant)
+    this.reach = new Reach(tenants, budget)
+    const wants = (tenant: Tenant): boolean => wantsMore(tenant) && !this.reach.excludes(tenant)
+    for (const tenant of tenants) if (wants(tenant)) this.#note(tenant)
     const keep = (
       name: string,
       { weight, group, isNamed, returnMs, isHungry }: TurnedAway,
@@ -304,7 +299,7 @@ export class Memory {
       const { name, weight, parent: group, isNamed, hasAsked, isHungry, returnMs, exceeds } = tenant
       const debt = tenant.debt + lateDebt(name)
       if (tenant === group.shared || !(hasAsked || debt > 0)) continue
-      const standing = this.#standingOf(tenant, wantsMore(tenant))
+      const standing = this.#standingOf(tenant, wants(tenant))
       keep(name, { weight, group, isNamed, returnMs, isHungry }, debt, standing, exceeds)
     }
     if (turnedAway.size === 0 && lateDebts.size === 0) return
@@ -325,28 +320,24 @@ export class Memory {
     const all = used + elsewhere
     const isUp = (all + carried) * TIE >= weight * parent.level
     const isHungry = (node.isHungry || all > due * this.#limit * TIE) && (wants || isUp)
-    return { ahead: isHungry ? this.#ahead(parent, shareOf(node), all) : 0, asks: asksOf(node), isHungry }
+    return { ahead: isHungry ? this.#ahead(parent, shareOf(node)) : 0, asks: asksOf(node), isHungry }
   }
 
   /** A tenant wants more, and so do its groups. */
   #note(tenant: Tenant): void {
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { parent, waitsFor, weight } = node
-      const standing = this.#standings.get(parent) ?? { least: shareOf(node), used: 0, most: parent.level }
+      const standing = this.#standings.get(parent) ?? { least: shareOf(node), most: parent.level }
       this.#standings.set(parent, standing)
-      standing.used = Math.max(standing.used, node.used + node.elsewhere)
       standing.least = Math.min(standing.least, shareOf(node))
       if (waitsFor < Number.POSITIVE_INFINITY) standing.most = Math.max(standing.most, waitsFor / weight)
     }
   }
 
-  /** Advantage per weight. If no member that wants more was served, it has paid by its part of the unused budget. */
-  #ahead(group: Group, share: number, used = 0): number {
+  /** Advantage per weight. */
+  #ahead(group: Group, share: number): number {
     const standing = this.#standings.get(group)
-    if (standing === undefined) return 0
-    const paid =
-      Math.max(used, standing.used) <= this.#limit * (TIE - 1) ? (this.#left * group.due) / group.activeWeight : 0
-    return Math.max(0, Math.min(standing.most, share - standing.least) - paid)
+    return standing === undefined ? 0 : Math.max(0, Math.min(standing.most, share - standing.least))
   }
 
   /**
@@ -436,11 +427,6 @@ function levelAbove(members: readonly Node[], part: number): number {
 /** The relevant amount of a node, per weight. */
 function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
-}
-
-/** It was refused when it last asked. */
-function wantsMore({ hasAsked, returnMs }: Tenant): boolean {
-  return hasAsked && returnMs > 0
 }
 
 function asksOf({ waitsFor }: Node): number {

@@ -194,7 +194,8 @@ describe('while nothing is short', () => {
     const perSecondAt = (seconds: number): number => (seconds > 40 && seconds < 100 ? 120 : 30)
     while (clock() < 180_000) {
       const before = clock()
-      clock.advance((-Math.log(1 - random()) * 1000) / perSecondAt(clock() / 1000))
+      // Whole milliseconds: times closer than a tenth of one would count as one.
+      clock.advance(Math.round((-Math.log(1 - random()) * 1000) / perSecondAt(clock() / 1000)))
       const flow = `flow-${Math.floor(20 * random() ** 2)}`
       const cost = 0.5 + random()
       const key = tracker.key(flow)

@@ -31,21 +31,41 @@ describe('TopTalkers', () => {
 
   it('never misses who asks for more than a sixteenth of everything, nor says too much of anybody', () => {
     fc.assert(
-      fc.property(fc.array(fc.nat(60), { minLength: 1, maxLength: 300 }), (asks) => {
-        // Flow 0 asks far more often than the others.
-        const flows = asks.map((flow) => `flow-${flow < 12 ? 0 : flow}`)
-        const talkers = new TopTalkers()
-        const exact = new Map<string, number>()
-        for (const flow of flows) {
-          talkers.asks(keyOf(flow), 1)
-          exact.set(flow, (exact.get(flow) ?? 0) + 1)
-        }
-        const listed = new Map(talkers.list().map(({ flow, askedShare }) => [flow, askedShare]))
-        expect(listed.size).toBeLessThanOrEqual(16)
-        for (const [flow, count] of exact) if (count > flows.length / 16) expect(listed.has(flow)).toBe(true)
-        for (const [flow, share] of listed) expect(share * flows.length).toBeLessThanOrEqual(exact.get(flow)! + 1e-9)
-      }),
+      fc.property(
+        fc.array(fc.tuple(fc.nat(60), fc.constantFrom(1, 1, 0.3, 2.5)), { minLength: 1, maxLength: 300 }),
+        (asks) => {
+          // Flow 0 asks far more often than the others.
+          const talkers = new TopTalkers()
+          const exact = new Map<string, number>()
+          let total = 0
+          for (const [at, cost] of asks) {
+            const flow = `flow-${at < 12 ? 0 : at}`
+            talkers.asks(keyOf(flow), cost)
+            exact.set(flow, (exact.get(flow) ?? 0) + cost)
+            total += cost
+          }
+          const listed = new Map(talkers.list().map(({ flow, askedShare }) => [flow, askedShare]))
+          expect(listed.size).toBeLessThanOrEqual(16)
+          for (const [flow, cost] of exact) if (cost > (total / 16) * 1.001) expect(listed.has(flow)).toBe(true)
+          for (const [flow, share] of listed) expect(share * total).toBeLessThanOrEqual(exact.get(flow)! + 1e-9)
+        },
+      ),
     )
+  })
+
+  it('gives the place of the flow with the least demand to another one', () => {
+    const talkers = new TopTalkers()
+    for (let i = 0; i < 16; i++) talkers.asks(keyOf(`flow-${i}`), i === 9 ? 0.5 : 1 + i / 4)
+    for (const [name, left] of [
+      ['first', 'flow-9'],
+      ['second', 'flow-0'],
+    ] as const) {
+      talkers.asks(keyOf(name), 2)
+      const listed = talkers.list().map(({ flow }) => flow)
+      expect(listed).toContain(name)
+      expect(listed).not.toContain(left)
+      expect(listed).toHaveLength(16)
+    }
   })
 
   it('forgets by half every ten seconds, so that who has stopped is overtaken', () => {

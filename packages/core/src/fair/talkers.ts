@@ -35,6 +35,9 @@ export class TopTalkers {
   #total = 0
   /** Index of the flow that asked last. */
   #last = 0
+  /** A lower bound of each demand, and the last index that was found to have it. */
+  #least = 0
+  #turn = 0
   #halvedAtMs: number = Number.NaN
   #nowMs: number = Number.NaN
   /** Time of the counts, up to the last halving: each halving also halves it. */
@@ -50,6 +53,7 @@ export class TopTalkers {
     const kept = 0.5 ** Math.floor(elapsedMs / HALVE_MS)
     this.#countedMs = (this.#countedMs + elapsedMs) * kept
     this.#total *= kept
+    this.#least *= kept
     for (let i = 0; i < WATCHED; i++) {
       this.#asked[i]! *= kept
       this.#missed[i]! *= kept
@@ -61,15 +65,13 @@ export class TopTalkers {
   asks(key: FlowKey, cost: number): void {
     this.#total += cost
     const { a, b } = key
-    let least = 0
-    for (let i = 0; i < WATCHED; i++) {
+    for (let i = 0; i < WATCHED; i++)
       if (this.#words[2 * i] === a && this.#words[2 * i + 1] === b && this.#asked[i]! > 0) {
         this.#asked[i]! += cost
         this.#last = i
         return
       }
-      if (this.#asked[i]! < this.#asked[least]!) least = i
-    }
+    const least = this.#leastIndex()
     this.#names[least] = key.flow
     this.#words[2 * least] = a
     this.#words[2 * least + 1] = b
@@ -77,6 +79,15 @@ export class TopTalkers {
     this.#asked[least]! += cost
     this.#refused[least] = 0
     this.#last = least
+  }
+
+  /** A flow with the least demand. Several have the same one, if the demand is even: the next in turn. */
+  #leastIndex(): number {
+    for (let i = 1; ; i++) {
+      this.#turn = (this.#turn + 1) % WATCHED
+      if (this.#asked[this.#turn]! <= this.#least) return this.#turn
+      if (i === WATCHED) this.#least = this.#asked.reduce((least, asked) => Math.min(least, asked))
+    }
   }
 
   /** The last request was refused. */

@@ -120,4 +120,18 @@ describe.each([
     expect(total(used['giant'])).toBe(0)
     expect(total(used['polite'])).toBeGreaterThan(0.9 * WINDOWS * 15 * 4.55)
   })
+
+  it.each([
+    [850, 8, 19],
+    [900, 8, 12.5],
+    [990, 1, 1],
+  ])('leave a hungry tenant its part, beside a call for %d that does not fit beside %d of %d', (large, calls, cost) => {
+    const used = use([
+      { name: 'quiet', process: 0, cost: () => cost, everyMs: WINDOW_MS / calls },
+      { name: 'giant', process: second, cost: () => large, everyMs: 20 },
+      { name: 'hungry', process: 0, cost: () => 5, everyMs: 5 },
+    ])
+    expect(total(used['giant'])).toBe(0)
+    expect(total(used['hungry']!.slice(5))).toBeGreaterThan(0.95 * (WINDOWS - 5) * (LIMIT / 3))
+  })
 })

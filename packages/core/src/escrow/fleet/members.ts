@@ -1,5 +1,17 @@
+import { TIE } from '../budget.js'
 import type { TenantReport } from './store.js'
-import { budgetOf, claimOf, layer, levelBelow, type Strata, type Stratum, stratumOf } from './strata.js'
+import {
+  budgetOf,
+  claimOf,
+  layer,
+  levelBelow,
+  newStandings,
+  reachOf,
+  type Standings,
+  type Strata,
+  type Stratum,
+  stratumOf,
+} from './strata.js'
 
 /** Sums of one kind of a member's tenants: their weights at it, and their use, as far as that counts. */
 interface Sum {
@@ -44,8 +56,6 @@ export interface Tenant {
   readonly places: Map<Weighed, MemberPart>
 }
 
-/** Amounts this close are equal. */
-const TIE = 1 + 1e-9
 /** Added to whether a saved tenant wants more, if it lends its claim. */
 const LENDS = 2
 
@@ -62,37 +72,6 @@ export type SavedTenant = readonly [
   wants: number,
   ...places: (readonly [string, number, number, number])[],
 ]
-
-/**
- * All tenants as sums: the active ones, those refused in this slot of time and in the last, and those refused when they
- * last asked.
- */
-export interface Standings {
-  readonly active: Strata
-  slot: number
-  line: Strata
-  lineBefore: Strata
-  readonly wanting: Strata
-  /** Those that were refused more than their part of the limit. */
-  readonly large: Strata
-  /** Total carried by the active tenants. */
-  carried: number
-  /**
-   * Per weight, of the tenants that wanted more in the window before: the least amount, and the largest that may be
-   * compensated.
-   */
-  least: number
-  most: number
-  /** The amount per weight that a newcomer begins with. */
-  entry: number
-  /** The guarantee of weight 1 at the end of that window. */
-  level: number
-}
-
-export function newStandings(): Standings {
-  const none = { carried: 0, least: 0, most: 0, entry: 0, level: 0 }
-  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], large: [], ...none }
-}
 
 /**
  * Tenants that were reported by name: each has its weight once, regardless of the number of members at which it is
@@ -133,6 +112,11 @@ export class Tenants {
   /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
   get large(): readonly Stratum[] {
     return this.#standings.large
+  }
+
+  /** Costs above this have no precedence. */
+  get reach(): number {
+    return this.#standings.reach
   }
 
   /** Total carried by the active tenants. */
@@ -213,6 +197,7 @@ export class Tenants {
     const grant = decide()
     tenant.wants = grant <= 0
     if (grant > 0) {
+      if (need >= this.#standings.failed) this.#standings.failed = Number.MAX_VALUE
       for (const [at, place] of tenant.places) count(tenant, at, place, -1)
       tenant.places.get(member)!.used += grant
       tenant.used += grant
@@ -263,15 +248,22 @@ export class Tenants {
     return [win, weight, used, carried, place, isActive ? 1 : 0, ask, slot, flags, ...places]
   }
 
-  /** A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last. */
-  begin(isNext: boolean, level: number): void {
+  /**
+   * A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last, `left` its unused
+   * rest, and `quiet` sums up the tenants that were not named.
+   */
+  begin(isNext: boolean, level: number, limit: number, left: number, quiet: Sum): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
-    const { wanting, active, carried } = this.#standings
+    const last = this.#standings
+    const { active, carried } = last
+    const costs = reachOf(last, limit, left, quiet)
+    const wanting = last.wanting.filter(({ ask, count }) => ask / count <= costs.reach)
     Object.assign(this.#standings, newStandings())
-    const [last] = wanting
-    if (!isNext || last === undefined) return
-    const least = last.used / last.weight
+    const [first] = wanting
+    if (isNext) Object.assign(this.#standings, costs)
+    if (!isNext || first === undefined) return
+    const least = first.used / first.weight
     const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
     const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
     const entry = levelBelow(wanting, aheadOf, budgetOf(active, level) - carried)
@@ -294,9 +286,10 @@ export class Tenants {
     const before = this.#before.get(name)
     let carried = weight * this.#least(0)
     if (before !== undefined) {
-      const isContent = !before.wants && before.used * TIE < before.weight * level
+      const wants = before.wants && before.ask <= this.#standings.reach
+      const isContent = !wants && before.used * TIE < before.weight * level
       const own = isContent ? 0 : Math.min(most, before.used / before.weight - least)
-      const ahead = Math.max(own, this.#least(before.wants ? before.ask / before.weight : 0))
+      const ahead = Math.max(own, this.#least(wants ? before.ask / before.weight : 0))
       carried = this.#reweighed(before.weight * ahead, before.weight, weight)
     }
     const none = { isActive: false, ask: 0, slot: 0, wants: false, lends: false }

@@ -197,7 +197,7 @@ export class PoolMember {
 
   #askOf(tenant: string, asked: number, shown: string = tenant): DrawRequest {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    const cost = this.#estimates?.reserve(tenant, asked, this.terms.limit) ?? asked
+    const cost = this.#estimates?.of(tenant)?.reserve(asked, this.terms.limit) ?? asked
     return { tenant, shown, weight, asked, cost, draws: 0 }
   }
 
@@ -210,7 +210,7 @@ export class PoolMember {
     nowMs: number,
   ): LeasedTicket {
     const left = judged?.remaining ?? 0
-    const remaining = this.#estimates?.askable(tenant, left, this.terms.limit) ?? left
+    const remaining = this.#estimates?.of(tenant)?.askable(left, this.terms.limit) ?? left
     const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
     return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
   }
@@ -343,7 +343,7 @@ export class PoolMember {
   #spend(ask: DrawRequest, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.admit(this.#ledger.spend(), this.#account.win)
-    this.#estimates?.admit(ask.tenant)
+    this.#estimates?.of(ask.tenant)?.admit()
     this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.place, part))
     const name = this.#credit.nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)

@@ -120,15 +120,22 @@ export class Pool {
   }
 
   /** A small step back counts as no time passed; more than a window back starts a new window. */
-  #moveTo(nowMs: number, { windowMs }: PoolTerms): void {
+  #moveTo(nowMs: number, pool: PoolTerms): void {
+    const { windowMs } = pool
     const isBack = this.#head.nowMs - nowMs > windowMs
     this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
     const win = Math.floor(this.#head.nowMs / windowMs)
-    if (win !== this.#head.win) this.#begin(win, windowMs)
+    if (win !== this.#head.win) this.#begin(win, pool)
     this.#tenants.moveTo(Math.floor(this.#head.nowMs / (windowMs * SLOT)))
   }
 
-  #begin(win: number, windowMs: number): void {
+  #begin(win: number, { limit, windowMs }: PoolTerms): void {
+    const quiet = { weight: 0, used: 0 }
+    for (const member of this.#members.values()) {
+      quiet.weight += member.quiet.weight
+      quiet.used += member.quiet.used
+    }
+    const left = Math.max(0, limit - this.#head.granted)
     const startMs = win * windowMs
     const isNext = win === this.#head.win + 1
     // Its last call, if it is sent again, is a new one here; those before it are not.
@@ -153,7 +160,7 @@ export class Pool {
     // In an epoch that began with a loss, nothing was granted ahead.
     this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
     this.#head.ahead = 0
-    this.#tenants.begin(isNext, this.#head.level)
+    this.#tenants.begin(isNext, this.#head.level, limit, left, quiet)
     this.#head.level = Number.MAX_VALUE
     this.#head.due = Number.MAX_VALUE
     this.#head.lent = 0
@@ -323,17 +330,18 @@ export class Pool {
       const exceeds = need > weight * this.#head.due - carried
       const lendable = claimsAt(lenders, level, elapsed)
       const lentPart = lendable > 0 ? this.#head.lent / lendable : 0
+      const available = Math.min(left + fuzz, this.#tenants.reach)
       const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
           const claim = Math.min(left, claimOf(asker, level, elapsed) * (lends ? 1 - lentPart : 1))
           if (full <= claim + fuzz) some = full
           else if (need <= claim + fuzz) some = Math.max(need, claim)
-          else some = this.#loan(asker, need, quantum, left, free, fuzz)
-          if (some === 0 && exceeds && this.#isFirst(asker, need, left + fuzz)) {
+          else some = this.#loan(asker, need, quantum, available, free, fuzz)
+          if (some === 0 && exceeds && this.#isFirst(asker, need, available)) {
             const own = lends ? claimOf({ weight, granted: used }, level, elapsed) : 0
             const room = free + (lendable - own) * (1 - lentPart) + fuzz
-            if (need + this.#owed(asker, need, left + fuzz) <= room) some = need
+            if (need + this.#owed(asker, need, available) <= room) some = need
             if (some > 0) this.#head.lent += Math.max(0, need - free)
           }
         }
@@ -376,25 +384,25 @@ export class Pool {
   }
 
   /** The grant beyond the claim: in turn all free budget, up to a quantum; otherwise the part not owed to others. */
-  #loan(asker: Claimant, need: number, quantum: number, left: number, free: number, fuzz: number): number {
+  #loan(asker: Claimant, need: number, quantum: number, available: number, free: number, fuzz: number): number {
     const room = free + fuzz
     const inTurn = Math.max(need, Math.min(quantum, free))
-    if (this.#owed(asker, need, left + fuzz) === 0) return need <= room ? inTurn : 0
+    if (this.#owed(asker, need, available) === 0) return need <= room ? inTurn : 0
     // A quantum ahead is near enough, unless the amounts are tiny: those behind will come when they were told to.
     const least = Math.max(need, quantum)
-    if (least <= room && this.#owed(asker, need - quantum, left + fuzz) === 0) return inTurn
+    if (least <= room && this.#owed(asker, need - quantum, available) === 0) return inTurn
     for (const part of LOANS) {
       const loan = Math.max(need, part * quantum)
-      if (loan + this.#owed(asker, loan, left + fuzz) <= room) return loan
+      if (loan + this.#owed(asker, loan, available) <= room) return loan
     }
     return 0
   }
 
   /** Whether its call brings no lender, of those whose calls may be granted, less far per weight. */
-  #isFirst({ weight: own, granted }: Claimant, cost: number, left: number): boolean {
+  #isFirst({ weight: own, granted }: Claimant, cost: number, available: number): boolean {
     const tag = (granted + cost) / own
     return this.#tenants.large.every(
-      ({ count, weight, used, ask }) => ask / count > left || (used + ask) / weight >= tag - 1e-9,
+      ({ count, weight, used, ask }) => ask / count > available || (used + ask) / weight >= tag - 1e-9,
     )
   }
 
@@ -402,14 +410,14 @@ export class Pool {
    * The amount to leave to others if the asking tenant gets `cost`: nothing if it is its turn, which it is unless
    * others with less per weight wait for available amounts. Otherwise as much as brings them all as far.
    */
-  #owed({ weight: own, granted }: Claimant, cost: number, left: number): number {
+  #owed({ weight: own, granted }: Claimant, cost: number, available: number): number {
     const tag = (granted + cost) / own
     let owed = 0
     let isTurn = true
     for (const { count, weight, used, ask } of this.#tenants.line()) {
       if ((used + ask) / weight >= tag - 1e-9) continue
       owed += weight * tag - used
-      if (ask / count <= left) isTurn = false
+      if (ask / count <= available) isTurn = false
     }
     return isTurn ? 0 : owed
   }

@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { requireFunction, requireOptions } from '../../options.js'
-import { type Head, type Member, newHead, newStandings, type SavedTenant, type Standings, Tenants } from './members.js'
+import { type Head, type Member, newHead, type SavedTenant, Tenants } from './members.js'
 import { Pool } from './pool.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLease } from './store.js'
+import { newStandings, type Standings } from './strata.js'
 
 /** A pool as text, for stores that keep text. */
 export interface PoolRecord {

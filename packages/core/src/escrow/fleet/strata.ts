@@ -1,3 +1,5 @@
+import { RETRY, TIE } from '../budget.js'
+
 /** Tenants with about the same use per weight, as one sum. */
 export interface Stratum {
   /** Its index: {@link stratumOf} the use per weight. */
@@ -69,6 +71,75 @@ export function levelBelow(strata: Strata, aheadOf: (one: Stratum) => number, bu
     above += one.weight * ahead
   }
   return weight > 0 ? Math.max(0, (above - budget) / weight) : 0
+}
+
+/** Costs above the reach have no precedence. The failed one is the least for which budget was kept, in vain. */
+export interface CostBounds {
+  reach: number
+  failed: number
+}
+
+/**
+ * All tenants as sums: the active ones, those refused in this slot of time and in the last, and those refused when they
+ * last asked.
+ */
+export interface Standings extends CostBounds {
+  readonly active: Strata
+  slot: number
+  line: Strata
+  lineBefore: Strata
+  readonly wanting: Strata
+  /** Those that were refused more than their part of the limit. */
+  readonly large: Strata
+  /** Total carried by the active tenants. */
+  carried: number
+  /**
+   * Per weight, of the tenants that wanted more in the window before: the least amount, and the largest that may be
+   * compensated.
+   */
+  least: number
+  most: number
+  /** The amount per weight that a newcomer begins with. */
+  entry: number
+  /** The guarantee of weight 1 at the end of that window. */
+  level: number
+}
+
+export function newStandings(): Standings {
+  const none = { carried: 0, least: 0, most: 0, entry: 0, level: 0, reach: Number.MAX_VALUE, failed: Number.MAX_VALUE }
+  return { active: [], slot: 0, line: [], lineBefore: [], wanting: [], large: [], ...none }
+}
+
+/**
+ * The largest cost that may be served beside the tenants that want no more than their parts, by the last window, and the
+ * least for which all was kept in vain: of the first that waits for more than its part. That stays as long as one asks
+ * for as much, and none is served.
+ */
+export function reachOf(
+  { active, wanting, reach, failed: before }: Standings,
+  limit: number,
+  left: number,
+  quiet: Pick<Stratum, 'weight' | 'used'>,
+): CostBounds {
+  let weights = quiet.weight
+  for (const { weight } of active) weights += weight
+  const due = weights > 0 ? (limit / weights) * TIE : 0
+  const keptBy = ({ weight, used }: Pick<Stratum, 'weight' | 'used'>): number =>
+    Math.min(due * weight, used + due * weight * RETRY)
+  let most = limit * TIE - keptBy(quiet)
+  for (const one of active) if (one.used <= due * one.weight) most -= keptBy(one)
+  for (const one of wanting) if (one.used <= due * one.weight) most += keptBy(one)
+  let [failed, first] = [Number.MAX_VALUE, Number.MAX_VALUE]
+  let stays = false
+  for (const { count, weight, used, ask } of wanting) {
+    if (ask <= due * weight) continue
+    const cost = ask / count
+    if (cost * TIE >= before) stays = true
+    const tag = (used + ask) / weight
+    if (left > most - left && cost <= Math.min(left * TIE, reach) && tag < first) [failed, first] = [cost, tag]
+  }
+  if (stays) failed = before
+  return { reach: Math.min(most, failed / TIE / TIE), failed }
 }
 
 /** A member of the pool in the computation of the level. */

@@ -184,6 +184,9 @@ export class OwnFailures {
   /** The counts of the last reported flow. */
   readonly #flow = { outcomes: 0, failures: 0 }
   #begin = Number.NaN
+  /** The weight of an outcome at this time. */
+  #now = Number.NaN
+  #weightNow = 1
   /** Failure rate of the last reported flow: by the outcomes before this one, plus one with the usual share. */
   expected = 0
 
@@ -261,6 +264,8 @@ export class OwnFailures {
   }
 
   #weight(now: number): number {
+    if (now === this.#now) return this.#weightNow
+    this.#now = now
     if (Number.isNaN(this.#begin)) this.#begin = now
     let age = (now - this.#begin) / MEMORY_SECONDS
     if (age > MOST_AGE) {
@@ -273,7 +278,8 @@ export class OwnFailures {
       this.#begin = now
       age = 0
     }
-    return Math.exp(age)
+    this.#weightNow = Math.exp(age)
+    return this.#weightNow
   }
 }
 

@@ -62,6 +62,11 @@ export interface ClockState {
 
 /** A request that costs this many ordinary ones fails more often than those, which is not its flow's fault. */
 const DEAR = 1.5
+/**
+ * While nothing is short, events this close to each other have one time: nothing here measures a shorter one, and with
+ * thousands of requests a second the passing of time would cost as much as the requests.
+ */
+const STEP_MS = 0.1
 
 /**
  * Rule `fair-clock`: the tags of all flows in two sketches with different seeds, and the clock that they are compared
@@ -76,6 +81,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   protected readonly own: OwnFailures
   readonly #talkers = new TopTalkers()
   readonly #places: Int32Array
+  #nowMs = Number.NaN
   protected live: TagSketch
   protected twin: TagSketch
 
@@ -127,7 +133,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#settle(key, cost)
     if (outcome !== 'failure') this.known.add(key)
     const isDear = cost > DEAR * clock.meanCost
-    if (outcome === 'ignored' || isDear || !this.own.report(key, outcome === 'failure', nowMs / 1000))
+    if (outcome === 'ignored' || isDear || !this.own.report(key, outcome === 'failure', this.#nowMs / 1000))
       this.ends(key, outcome, cost, isDear, nowMs)
   }
 
@@ -216,6 +222,8 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   }
 
   protected advance(nowMs: number): void {
+    if (nowMs - this.#nowMs < STEP_MS && this.clock.isCalm) return
+    this.#nowMs = nowMs
     this.clock.advance(nowMs / 1000)
     this.#talkers.advance(nowMs)
   }

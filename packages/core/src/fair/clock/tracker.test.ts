@@ -25,6 +25,23 @@ it('a cost of any size is answered', () => {
   }
 })
 
+it('time passes, however close to each other requests are', () => {
+  const { clock, tracker } = trackerOf()
+  const ask = (flow: string): void => {
+    tracker.register(flow)
+    tracker.report(flow, 'success')
+  }
+  for (let i = 0; i < 100; i++) ask('loud')
+  const { credit } = tracker.explain('loud')
+  for (let i = 0; i < 40_000; i++) {
+    clock.advance(0.05)
+    ask(`flow-${i % 100}`)
+  }
+  // Of the other flows, each of which asks 200 times a second, a third of the requests exceed the rate of the clock.
+  expect(tracker.explain('loud').credit).toBeGreaterThan(credit + 3)
+  expect(tracker.snapshot().fairRatePerSecond).toBeGreaterThan(100)
+})
+
 /** Causes a shortage: for ten seconds, otherwise unused flows ask for four times the capacity. */
 function engage(tracker: Tracker, clock: ManualClock): void {
   let tokens = 10

@@ -23,8 +23,24 @@ const SHADOW_SHARE = 1 / 3
 export class VirtualClock {
   /** The clock, in units of cost by weight, and the rate of each flow: cost per second and unit of weight. */
   time: number = FIRST_CREDIT
-  rate = 1
+  #rate = 1
+  /** Logarithm of the rate's growth that is not included yet: the rate is read far less often than it grows. */
+  #growth = 0
+  #meanCost = 1
   #newTag = 0
+
+  get rate(): number {
+    if (this.#growth !== 0) {
+      const rate = this.#rate * Math.exp(this.#growth)
+      this.rate = Math.max(LEAST_RATE * this.#meanCost, Math.min(this.#meanCost / LEAST_RATE ** 2, rate))
+    }
+    return this.#rate
+  }
+
+  set rate(rate: number) {
+    this.#rate = rate
+    this.#growth = 0
+  }
 
   /** The first request of all. */
   begin(cost: number, weight: number): void {
@@ -55,8 +71,8 @@ export class VirtualClock {
     const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(servedPerSecond, LEAST_RATE * meanCost)
     const first = over ? 1 / (SHADOW_SHARE * requests) : 0
     const step = Math.min(SHADOW_STEP, Math.max(perSecond, first))
-    this.rate *= Math.exp(step * times * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
-    this.rate = Math.max(LEAST_RATE * meanCost, Math.min(meanCost / LEAST_RATE ** 2, this.rate))
+    this.#growth += step * times * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE)
+    this.#meanCost = meanCost
   }
 
   /** New flows together are one account, of `perSecond` in total while the clock advances by `pace` a second. */

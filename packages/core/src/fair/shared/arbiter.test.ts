@@ -47,6 +47,23 @@ describe('an arbiter that begins', () => {
     expect(startOf(alone(20), alone(30), alone(25), alone(1e6))?.deliverable).toBe(175)
   })
 
+  it('does not believe one of several that it was told anything', () => {
+    const alone = { deliverable: 25, following: false }
+    for (const lie of [{ rate: 1e15 }, { deliverable: 1e15 }, { rate: 1e-9, deliverable: 0 }, { open: true }]) {
+      const start = startOf({ ...lie, following: true }, alone, alone, alone)
+      expect(start).toMatchObject({ deliverable: 75, rate: 2, open: false })
+    }
+  })
+
+  it('takes no amount from one that differs much from that of most', () => {
+    const told = { deliverable: 100, following: true }
+    for (const amount of ['rate', 'meanCost', 'fill', 'floor', 'reserve', 'most'] as const) {
+      const [high, low] = [1e15, 1e-9].map((lie) => startOf({ ...told, deliverable: 100, [amount]: lie }, told, told))
+      expect(high![amount]).toBeLessThanOrEqual(4 * BELIEF[amount])
+      expect(low![amount]).toBeGreaterThanOrEqual(BELIEF[amount] / 4)
+    }
+  })
+
   it('refuses nothing if most of them see no shortage', () => {
     const [short, calm] = [{ following: false }, { following: false, open: true }]
     expect([startOf(calm, calm, short)?.open, startOf(calm, short, short)?.open]).toEqual([true, false])
@@ -99,6 +116,51 @@ describe('a clock that has run far', () => {
     const told = { arbiter: 'x', periodMs: 100, period: 1, members: 1, part: 1, heard: 1, flows: [] }
     const lease = { ...told, belief: { ...BELIEF, time }, sentAtMs: 0, heardAtMs: 0, atMs: 0 }
     expect(unpackLease(packLease(lease))?.belief.time).toBeCloseTo(time, 1)
+  })
+})
+
+describe('a clock that has run too far for a lease', () => {
+  it('is silent for half a minute, and then another begins', () => {
+    const arbiter = new ClockArbiter()
+    const greeting = { credit: 12, probe: 0.02, belief: { ...BELIEF, rate: 1e15 }, following: true }
+    const heard = Array.from({ length: 400 }, (_, i) => {
+      const report = packReport({ member: 'x', sentAtMs: 0, greeting, periods: [] })
+      return arbiter.hear(report, 100_000 + 100 * i).get('x')
+    })
+    const leases = heard.map((lease) => lease !== undefined)
+    for (const lease of heard) if (lease !== undefined) expect(unpackLease(lease)).toBeDefined()
+    const last = leases.indexOf(false)
+    expect(last).toBeGreaterThan(0)
+    expect(leases.indexOf(true, last) - last).toBeGreaterThan(280)
+    expect(leases.indexOf(true, last) - last).toBeLessThan(320)
+  })
+})
+
+describe('a lease for long names', () => {
+  it('has as many flows as its length allows, and the others get their turn', () => {
+    const periodMs = 1_000
+    const arbiter = new ClockArbiter(periodMs)
+    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false }
+    const members = ['a', 'b', 'c', 'd', 'e']
+    for (const member of members)
+      arbiter.hear(packReport({ member, sentAtMs: 0, greeting, periods: [] }), 100 * periodMs)
+    const told = new Set<string>()
+    for (let period = 100; period < 106; period++)
+      for (const member of members) {
+        const names = Array.from({ length: 35 }, (_, i) => [i, `${member}${i}`.padEnd(256, '\u0001')] as const)
+        const slot = 5 * period
+        const counts = { refused: [0, 0], known: 35, ahead: 0, strained: 0, settled: 0, ended: [] } as const
+        const slots = [{ slot, letIn: [35, 35], ...counts }] as unknown as ReportedPeriod['slots']
+        const flows = period > 100 ? [] : names.map(([i]) => [i, 0, 1, 1] as const)
+        const sums = { period, slots, names: period > 100 ? [] : names, flows }
+        const report = packReport({ member, sentAtMs: 0, periods: [sums] })
+        for (const lease of arbiter.hear(report, (period + 1) * periodMs + 1).values()) {
+          const read = unpackLease(lease)
+          expect(read).toBeDefined()
+          for (const [flow] of read!.flows) told.add(flow)
+        }
+      }
+    expect(told.size).toBe(5 * 35)
   })
 })
 

@@ -3,6 +3,7 @@ import { requireAbove } from '../../options.js'
 import { shortId, systemRandom } from '../../random.js'
 import type { FairClock } from '../clock/fair-clock.js'
 import type { ClockBelief } from '../clock/state.js'
+import { gathered } from './gathering.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,
@@ -18,16 +19,22 @@ import {
 } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
 import { Transit } from './transit.js'
-import { Allowance, consensus, MOST_MEMBERS, median, ReportedOutcomes } from './trust.js'
-import { packOwnLease, packSharedLease, unpackReport } from './wire.js'
+import { Allowance, consensus, MOST_MEMBERS, MOST_PART, ReportedOutcomes, typical } from './trust.js'
+import {
+  isReadable,
+  LEASE_LENGTH,
+  lengthInLease,
+  MOST_LENGTH,
+  packOwnLease,
+  packSharedLease,
+  unpackReport,
+} from './wire.js'
 
 /** Time without a report after which a process is gone, or independent: its lease is over by then. */
 const GONE_MS = 1700
 /** States of processes that arrive within this time after the first are combined. */
 const GATHERING_MS = 1000
-/** Bound on a process's state, as a multiple of the typical one. */
-const MOST_PART = 4
-/** Time for which a process with other observations gets no lease. */
+/** Time for which a process with other observations gets no lease, or none does if it could not be read. */
 const STRANGE_MS = 30_000
 /** Longest wait for missing reports of a period: by then the next one has arrived, with the same sums. */
 const PATIENCE_PERIODS = 1.25
@@ -109,6 +116,7 @@ export class ClockArbiter {
   #clock: SharedFairClock | undefined
   #belief: ClockBelief | undefined
   #startedAtMs = 0
+  #silentUntilMs = 0
   #credit = 0
   /** The last replayed period. */
   #period = 0
@@ -200,7 +208,7 @@ export class ClockArbiter {
 
   /** A process arrives. */
   #greet(id: string, greeting: ClockGreeting, nowMs: number): void {
-    if (this.#strange.has(id) || this.#members.size >= MOST_MEMBERS) return
+    if (nowMs < this.#silentUntilMs || this.#strange.has(id) || this.#members.size >= MOST_MEMBERS) return
     if (this.#clock === undefined || this.#members.size === 0) {
       this.#clock = new SharedFairClock(greeting.credit, greeting.probe, 0, this.#slotMs / 1000)
       this.#clock.advance(nowMs / 1000)
@@ -214,38 +222,14 @@ export class ClockArbiter {
       this.#late = []
       this.#told = []
     }
-    if (nowMs - this.#startedAtMs < GATHERING_MS) this.#gather(this.#clock, greeting)
+    if (nowMs - this.#startedAtMs < GATHERING_MS) {
+      this.#greetings.push(greeting)
+      const start = gathered(this.#greetings)
+      if (start !== undefined) this.#clock.start(start)
+    }
     this.#belief = this.#clock.belief
     const [heardAtMs, arrivedAtMs, claims, names] = [nowMs, nowMs, new ReportedOutcomes(), new Map<number, string>()]
     this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, part: 0, claims, names })
-  }
-
-  /**
-   * Starts from the states of processes: if they had an arbiter before, which told all the same, from the median;
-   * otherwise from the sum of their parts, if most of them see a shortage. No part counts as much larger than most.
-   */
-  #gather(clock: SharedFairClock, greeting: ClockGreeting): void {
-    this.#greetings.push(greeting)
-    const followers = this.#greetings.filter(({ following }) => following)
-    if (followers.length > 0) {
-      if (greeting.following || followers.length === this.#greetings.length) clock.start(inTheMiddle(followers))
-      return
-    }
-    const short = this.#greetings.filter(({ belief }) => !belief.open)
-    if (2 * short.length <= this.#greetings.length) {
-      clock.start(inTheMiddle(this.#greetings.filter(({ belief }) => belief.open)))
-      return
-    }
-    const sum = (of: (belief: ClockBelief) => number): number => {
-      const parts = short.map(({ belief }) => of(belief))
-      const most = MOST_PART * median(parts)
-      return parts.reduce((all, part) => all + Math.min(part, most), 0)
-    }
-    clock.start({
-      ...inTheMiddle(short),
-      deliverable: sum(({ deliverable }) => deliverable),
-      rate: median(short.map(({ belief }) => belief.rate)),
-    })
   }
 
   /** A process has gone, or continues unheard. */
@@ -276,6 +260,11 @@ export class ClockArbiter {
     const lag = (nowMs - (this.#period + 1) * this.#periodMs) / 1000
     clock.lag += (Math.min(lag, MOST_LAG) - clock.lag) / PART_PERIODS
     this.#belief = clock.belief
+    if (!isReadable(this.#belief)) {
+      // Another clock begins at 0. Until then each process is on its own: a false report may be the cause.
+      this.#members.clear()
+      this.#silentUntilMs = nowMs + STRANGE_MS
+    }
     this.#chooseFlows(clock)
     return true
   }
@@ -340,14 +329,23 @@ export class ClockArbiter {
   /** The trusted part of the processes' reports of a period. */
   #believed(clock: SharedFairClock, told: readonly Told[]): readonly PeriodSums[] {
     for (const { member, sums } of told) this.#members.get(member)?.claims.add(sums)
-    const others = consensus([...this.#members.values()].map(({ claims }) => claims))
+    const all = [...this.#members.values()].map(({ claims }) => claims)
+    const others = consensus(all)
+    const bounds = typical(all)
+    // Of the time before there were enough processes to compare.
+    if (bounds !== undefined && bounds.costs[0] > 0)
+      clock.meanCost = Math.min(clock.meanCost, MOST_PART * bounds.costs[0])
     if (others !== undefined)
       for (const [name, { claims, heardAtMs }] of this.#members)
         if (claims.isStrange(others)) {
           this.#strange.set(name, heardAtMs + STRANGE_MS)
           this.#lose(name)
         }
-    const known = told.filter(({ member }) => this.#members.has(member))
+    const known = told.flatMap(({ member, sums }): Told[] => {
+      const claims = this.#members.get(member)?.claims
+      if (claims === undefined) return []
+      return [{ member, sums: bounds === undefined ? sums : claims.within(sums, bounds) }]
+    })
     for (const { claims } of this.#members.values()) claims.fade()
     const { open, fill, floor, deliverable, most } = clock.belief
     // All together may admit the clock's rate, and compensate failures by half as much again.
@@ -405,7 +403,12 @@ export class ClockArbiter {
     const named = flowsNamed(this.#periodMs)
     let far = 0
     const chosen = untold.filter(([, { tag }]) => tag > near || ++far <= named.far)
-    this.#told = chosen.slice(0, named.all).map(([name, flow]) => {
+    let length = LEASE_LENGTH
+    const fit = chosen.slice(0, named.all).filter(([name]) => {
+      length += lengthInLease(name)
+      return length <= MOST_LENGTH
+    })
+    this.#told = fit.map(([name, flow]) => {
       flow.untold = 0
       flow.toldAt = this.#period
       return [name, flow.tag, flow.asked * perSecond]
@@ -420,14 +423,6 @@ function named({ names, flows }: ReportedPeriod, known: Map<number, string>): re
     const flow = known.get(id)
     return flow === undefined ? [] : [[flow, ...numbers] as const]
   })
-}
-
-/** The median state. */
-function inTheMiddle(greetings: readonly ClockGreeting[]): ClockBelief {
-  const sorted = greetings
-    .map(({ belief }) => belief)
-    .toSorted((x, y) => x.deliverable - y.deliverable || x.rate - y.rate)
-  return sorted[Math.floor((sorted.length - 1) / 2)]!
 }
 
 function lengthOf({ slots, flows }: PeriodSums): number {

@@ -22,6 +22,8 @@ const MOST_DIFFERENCE = 0.3
 const SURE = 3
 /** As does a mean cost that differs by this factor. */
 const MOST_COSTLIER = 30
+/** Bound of what one process reports, as a multiple of what most report. */
+export const MOST_PART = 4
 /** Outcomes that a process may report beyond its reported admissions. */
 const BEFORE = 200
 /** Periods for which that has to continue, and those over which outcomes are summed. */
@@ -36,16 +38,50 @@ export interface Consensus {
   readonly chargePerCost: number
 }
 
+/** Medians over the processes, by which the numbers of each are bounded. */
+export interface Typical {
+  /** Mean cost of an admission, a refusal, and an outcome. */
+  readonly costs: readonly [letIn: number, refused: number, ended: number]
+  /** Admitted and refused requests. */
+  readonly asked: number
+}
+
+/** A decaying sum of amounts. */
+class ClaimedCost {
+  requests = 0
+  cost = 0
+
+  add([requests, cost]: Amount): void {
+    this.requests += requests
+    this.cost += cost
+  }
+
+  fade(kept: number): void {
+    this.requests *= kept
+    this.cost *= kept
+  }
+
+  /** `NaN` without any. */
+  get mean(): number {
+    return this.cost / this.requests
+  }
+}
+
 /** Recent claims of a process: decaying sums. */
 export class ReportedOutcomes {
   #successes = 0
   #failures = 0
-  #requests = 0
-  #cost = 0
+  readonly #letIn = new ClaimedCost()
+  readonly #refused = new ClaimedCost()
+  readonly #ended = new ClaimedCost()
+  /** The part of the admitted cost that is believed. */
+  #believed = 1
   #strange = 0
   /** Admitted requests without an outcome: some were admitted before the process reported. */
   #pending = BEFORE
   #pendingCost = 0
+  /** Cost of these, as far as settled, which their outcomes cannot exceed; `undefined` before the first admission. */
+  #unended: number | undefined
   /** Possible further charges of its flows. */
   #chargeable = 0
   #charged = 0
@@ -68,7 +104,7 @@ export class ReportedOutcomes {
       this.#pendingCost = Math.max(0, this.#pendingCost + slot.letIn[1] + settled - endedCost)
       return {
         ...slot,
-        ended,
+        ended: this.#paid(slot, ended, settled),
         settled,
         known,
         ahead: Math.min(slot.ahead, known),
@@ -78,15 +114,50 @@ export class ReportedOutcomes {
     return { ...sums, slots }
   }
 
+  /** The outcomes at no greater cost than that of the admissions. */
+  #paid({ letIn: [requests, cost] }: SlotSums, ended: readonly Ended[], settled: number): readonly Ended[] {
+    if (this.#unended === undefined && requests > 0) this.#unended = (BEFORE * cost) / requests
+    if (this.#unended === undefined) return ended
+    const most = Math.max(0, this.#unended + cost + settled)
+    const part = partOf(costOf(ended), most)
+    this.#unended = Math.max(0, most - costOf(ended))
+    return part === 1 ? ended : ended.map((row) => cheaperRow(row, part))
+  }
+
   add({ slots }: PeriodSums): void {
-    for (const { letIn, ended } of slots) {
-      this.#requests += letIn[0]
-      this.#cost += letIn[1]
-      for (const { success, failure } of ended) {
+    for (const { letIn, refused, ended } of slots) {
+      this.#letIn.add(letIn)
+      this.#refused.add(refused)
+      for (const { success, failure, ignored } of ended) {
         this.#successes += success[0]
         this.#failures += failure[0]
+        for (const amount of [success, failure, ignored]) this.#ended.add(amount)
       }
     }
+  }
+
+  /**
+   * The same report with bounded costs and refusals: one number beyond all measure would make the clock useless. Where
+   * routing is uneven, a process may refuse more than most, but not both that and more than it admits.
+   */
+  within(sums: PeriodSums, { costs, asked }: Typical): PeriodSums {
+    const letIn = partOf(this.#letIn.mean, MOST_PART * costs[0])
+    const refused = partOf(this.#refused.mean, MOST_PART * costs[1])
+    const ended = partOf(this.#ended.mean, MOST_PART * costs[2])
+    this.#believed = letIn
+    const most = Math.max(this.#letIn.requests, MOST_PART * asked)
+    const kept = this.#refused.requests > most ? most / this.#refused.requests : 1
+    if (Math.min(letIn, refused, ended, kept) === 1) return sums
+    const slots = sums.slots.map((slot) =>
+      withKnown({
+        ...slot,
+        letIn: cheaper(slot.letIn, letIn),
+        refused: cheaper(scaledAmount(slot.refused, kept), refused),
+        settled: slot.settled * Math.min(letIn, ended),
+        ended: slot.ended.map((row) => cheaperRow(row, ended)),
+      }),
+    )
+    return { ...sums, slots }
   }
 
   /** True if for some time now the process cannot have reported the same resource as the others. */
@@ -107,12 +178,15 @@ export class ReportedOutcomes {
   flows({ slots, flows }: PeriodSums, others: Consensus | undefined): readonly FlowCharge[] {
     const letIn = slots.reduce((sum, slot) => sum + slot.letIn[1] + Math.max(0, slot.settled), 0)
     const perCost = others === undefined ? MOST_CHARGE : MOST_CLAIMED * others.chargePerCost
-    this.#chargeable = Math.min(this.#chargeable + perCost * letIn, perCost * Math.max(letIn, this.#cost))
+    this.#chargeable = Math.min(
+      this.#chargeable + perCost * letIn,
+      perCost * Math.max(letIn, this.#believed * this.#letIn.cost),
+    )
     const charged = flows.reduce((sum, [, , charge]) => sum + charge, 0)
     const fit = Math.min(1, this.#chargeable / Math.max(charged, Number.MIN_VALUE))
     this.#chargeable -= fit * charged
     this.#charged += charged
-    const mostAsked = MOST_ASKED * Math.max(letIn, this.#cost / OUTCOME_PERIODS)
+    const mostAsked = MOST_ASKED * Math.max(letIn, (this.#believed * this.#letIn.cost) / OUTCOME_PERIODS)
     return flows.map(([flow, lead, charge, asked]) => [
       flow,
       Math.min(0, lead),
@@ -125,14 +199,13 @@ export class ReportedOutcomes {
     const kept = Math.exp(-1 / OUTCOME_PERIODS)
     this.#successes *= kept
     this.#failures *= kept
-    this.#requests *= kept
-    this.#cost *= kept
+    for (const each of [this.#letIn, this.#refused, this.#ended]) each.fade(kept)
     this.#charged *= kept
     this.#pendingCost *= kept
   }
 
   get isTelling(): boolean {
-    return this.#outcomes >= LEAST_OUTCOMES && this.#requests >= LEAST_OUTCOMES / 2
+    return this.#outcomes >= LEAST_OUTCOMES && this.#letIn.requests >= LEAST_OUTCOMES / 2
   }
 
   get failureShare(): number {
@@ -140,11 +213,21 @@ export class ReportedOutcomes {
   }
 
   get meanCost(): number {
-    return this.#cost / this.#requests
+    return this.#letIn.mean
+  }
+
+  /** Mean cost of an admission, a refusal, and an outcome; `NaN` without any. */
+  get meanCosts(): Typical['costs'] {
+    return [this.#letIn.mean, this.#refused.mean, this.#ended.mean]
+  }
+
+  /** Admitted and refused requests. */
+  get asked(): number {
+    return this.#letIn.requests + this.#refused.requests
   }
 
   get chargePerCost(): number {
-    return this.#charged / this.#cost
+    return this.#charged / this.#letIn.cost
   }
 
   get #outcomes(): number {
@@ -161,6 +244,19 @@ export function consensus(all: Iterable<ReportedOutcomes>): Consensus | undefine
     meanCost: median(telling.map((each) => each.meanCost)),
     chargePerCost: median(telling.map((each) => each.chargePerCost)),
   }
+}
+
+/** What most processes report; `undefined` if there are too few to decide which is wrong. */
+export function typical(all: readonly ReportedOutcomes[]): Typical | undefined {
+  const active = all.filter(({ asked }) => asked > 0)
+  if (active.length < LEAST_MEMBERS) return undefined
+  // Where few refuse, or have outcomes yet, those cost as much as any request.
+  const costOf = (kind: number, otherwise: number): number => {
+    const means = active.map(({ meanCosts }) => meanCosts[kind]!).filter((mean) => !Number.isNaN(mean))
+    return means.length < LEAST_MEMBERS ? otherwise : median(means)
+  }
+  const letIn = costOf(0, Number.POSITIVE_INFINITY)
+  return { costs: [letIn, costOf(1, letIn), costOf(2, letIn)], asked: median(active.map(({ asked }) => asked)) }
 }
 
 /** The lower one of two in the middle. */
@@ -208,10 +304,31 @@ function levelOf(claims: readonly number[], limit: number): number {
 }
 
 function scaled(slot: SlotSums, part: number): SlotSums {
-  const { letIn, settled, ended, strained } = slot
+  const { letIn, refused, settled, ended, strained } = slot
   const rows = ended.map((row) => ({ ...row, ...scaledRow(row, part) }))
   const requests = scaledAmount(letIn, part)
-  return { ...slot, letIn: requests, settled: settled * part, strained: Math.min(strained, requests[0]), ended: rows }
+  const cut = { letIn: requests, refused: scaledAmount(refused, part), settled: settled * part, ended: rows }
+  return withKnown({ ...slot, ...cut, strained: Math.min(strained, requests[0]) })
+}
+
+/** The part of an amount that is at most `most`; all of it if either is unknown. */
+function partOf(amount: number, most: number): number {
+  return amount > most ? most / amount : 1
+}
+
+function cheaperRow(row: Ended, part: number): Ended {
+  const { success, failure, ignored } = row
+  return { ...row, success: cheaper(success, part), failure: cheaper(failure, part), ignored: cheaper(ignored, part) }
+}
+
+function cheaper([requests, cost]: Amount, part: number): Amount {
+  return [requests, cost * part]
+}
+
+/** No more known flows' requests than requests. */
+function withKnown(slot: SlotSums): SlotSums {
+  const known = Math.min(slot.known, slot.letIn[0] + slot.refused[0])
+  return { ...slot, known, ahead: Math.min(slot.ahead, known) }
 }
 
 function scaledRow(row: Ended, part: number): Omit<Ended, 'letIn'> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
 import type { ClockReport, Ended, PeriodSums, ReportedPeriod, SlotSums } from './report.js'
-import { consensus, ReportedOutcomes } from './trust.js'
+import { consensus, ReportedOutcomes, typical } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
 const NOISY: FleetSettings = {
@@ -57,6 +57,19 @@ const LIES: Record<string, Lie> = {
       }
     }),
   })),
+  'admits and refuses at a cost without end': slots((slot) => ({
+    ...slot,
+    letIn: [slot.letIn[0], 1e12 * slot.letIn[1]],
+    refused: [slot.refused[0], 1e12 * slot.refused[1]],
+  })),
+  'refuses without end': slots((slot) => ({ ...slot, refused: [20_000, 20_000] })),
+  'refuses without end, at a cost without end': slots((slot) => ({ ...slot, refused: [20_000, 1e15] })),
+  'refuses one at a cost without end': slots((slot) => ({ ...slot, refused: [1, 1e15] })),
+  'refuses without end, at no cost': slots((slot) => ({ ...slot, refused: [20_000, 0] })),
+  'tells of outcomes at a cost without end': slots((slot) => ({
+    ...slot,
+    ended: slot.ended.map((row) => ({ ...row, success: [row.success[0], 1e15] })),
+  })),
   'took much more than it was charged': slots((slot) => ({ ...slot, settled: 1e12 })),
   'gave back much more than it was charged': slots((slot) => ({ ...slot, settled: -1e12 })),
   'is strained by nothing': slots((slot) => ({ ...slot, strained: 20_000, known: 20_000, ahead: 20_000 })),
@@ -84,6 +97,13 @@ const LIES: Record<string, Lie> = {
             ...report.greeting,
             belief: { ...report.greeting.belief, open: false, deliverable: 1e14, rate: 1e14 },
           },
+        },
+  'was told that there is no end to it': (report) =>
+    report.greeting === undefined
+      ? report
+      : {
+          ...report,
+          greeting: { ...report.greeting, following: true, belief: { ...report.greeting.belief, rate: 1e15 } },
         },
   'believes that there is nothing': (report) =>
     report.greeting === undefined
@@ -141,6 +161,47 @@ describe('outcomes, settlements and flows that a process tells of', () => {
   it('are charged as much as goes with that, and no flow is put ahead of the clock', () => {
     const [flow] = new ReportedOutcomes().flows(told({}, [['somebody', 1e9, 1e9, 1e12]]), undefined)
     expect(flow).toEqual(['somebody', 0, 100, 160])
+  })
+})
+
+describe('costs and refusals that a process tells of', () => {
+  /** A process that admits and refuses as many requests, at this cost each. */
+  const process = (requests: number, cost: number, refused = requests, refusal = cost) => {
+    const counts = { slot: 0, known: 0, ahead: 0, strained: 0, settled: 0 }
+    const amounts = { letIn: [requests, requests * cost], refused: [refused, refused * refusal] } as const
+    const success = [requests, requests * cost] as const
+    const row = { letIn: 0, success, failure: [0, 0], ignored: [0, 0], expected: 0 }
+    const sums = { period: 0, slots: [{ ...counts, ...amounts, ended: [row] }], flows: [] } as unknown as PeriodSums
+    const claims = new ReportedOutcomes()
+    claims.add(sums)
+    return { claims, sums }
+  }
+  const believed = (liar: ReturnType<typeof process>, ...others: ReturnType<typeof process>[]): SlotSums =>
+    liar.claims.within(liar.sums, typical([liar, ...others].map(({ claims }) => claims))!).slots[0]!
+  const honest = process(10, 1)
+
+  it('count as four times those of most, each kind by itself', () => {
+    const { letIn, refused, ended } = believed(process(10, 1e12), honest, honest)
+    expect([letIn[1], refused[1], ended[0]!.success[1]].map(Math.round)).toEqual([40, 40, 40])
+    expect(believed(process(10, 1, 1, 1e15), honest, honest)).toMatchObject({ letIn: [10, 10], refused: [1, 4] })
+    expect(believed(process(10, 1, 20_000), honest, honest).refused).toEqual([80, 80])
+  })
+
+  it('are believed up to that, and refusals as far as it admits as many', () => {
+    for (const one of [process(10, 3.9), process(10, 1, 75), process(1_000, 1, 1_000)])
+      expect(believed(one, honest, honest)).toBe(one.sums.slots[0])
+  })
+
+  it('cannot be compared among two', () => {
+    expect(typical([process(10, 1e12).claims, honest.claims])).toBeUndefined()
+  })
+
+  it('of outcomes are no more than those of the admissions, and of those before the first report', () => {
+    const claims = new ReportedOutcomes()
+    const { slots } = process(10, 1).sums
+    const dear = slots.map((slot) => ({ ...slot, ended: slot.ended.map((row) => ({ ...row, success: [10, 1e15] })) }))
+    const told = Array.from({ length: 3 }, () => claims.possible({ period: 0, slots: dear as never, flows: [] }))
+    expect(told.map((sums) => sums.slots[0]!.ended[0]!.success[1])).toEqual([210, 10, 10])
   })
 })
 

@@ -118,6 +118,22 @@ export function unpackLease(text: unknown): ClockLease | undefined {
   })
 }
 
+/** Bounds of the characters of a lease without its flows, and of a flow in it beside its name. */
+export const LEASE_LENGTH = 1024
+const FLOW_LENGTH = 32
+
+/** Most characters of a flow in a lease. An escaped character has up to six. */
+export function lengthInLease(flow: string): number {
+  return JSON.stringify(flow).length + FLOW_LENGTH
+}
+
+/** False if no process could read a lease with this state. */
+export function isReadable(belief: ClockBelief): boolean {
+  const to = new DigitWriter()
+  packBelief(to, belief)
+  return unlessMalformed(() => unpackBelief(new DigitReader(to.text))) !== undefined
+}
+
 function packBelief(to: DigitWriter, belief: ClockBelief): void {
   const { time, rate, meanCost, open, looking, usual, deliverable, left, owed } = belief
   const { fill, floor, reserve, most } = belief
