@@ -115,7 +115,13 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     access = allowed
     isMaster = () => server.discovery().isMaster
     masterAddress = () => server.discovery().mastership.masterAddress
-    configuration?.follow({ configure: (next) => server.configure(next), counted: (how) => metrics.configured(how) })
+    configuration?.follow({
+      configure: async (next) => {
+        await election?.record(next)
+        server.configure(next)
+      },
+      counted: (how) => metrics.configured(how),
+    })
     if (election !== undefined) election.start()
     else server.won({ afterNobody: settings.fresh ?? false })
     log.info({ address, httpUrl, debugUrl, parent: settings.parent && true }, 'serving')

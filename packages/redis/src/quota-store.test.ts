@@ -108,6 +108,43 @@ it.each([1_000 / 34, 1_000 / 300, 1.25, 1_000 / 667, 0.5, 0.001])(
   },
 )
 
+describe('a limit that depends on the request, in Redis', () => {
+  it('changes the time of a debt, not its units, also through a refusal; a correction changes no rate', async () => {
+    const store = storeOf('ioredis', `fairlead-test-${Math.random()}`)
+    const [slow, fast] = [LONG_MS, LONG_MS / 100]
+    const take = (units: number, unitMs: number) => store.take('acme', units * unitMs, 20 * unitMs, 0, unitMs)
+    for (let i = 0; i < 20; i++) expect((await take(1, fast)).taken).toBe(true)
+    const refused = await take(1, slow)
+    expect(refused.taken).toBe(false)
+    expect(refused.debtMs / slow).toBeCloseTo(20, 2)
+    // Five units of the other plan are given back.
+    const corrected = await store.take('acme', -5 * fast, Number.POSITIVE_INFINITY, 0, fast)
+    expect(corrected.debtMs / fast).toBeCloseTo(15, 2)
+    expect((await store.take('acme', 0, Number.POSITIVE_INFINITY)).debtMs / slow).toBeCloseTo(15, 2)
+    expect((await take(5, slow)).taken).toBe(true)
+    expect((await take(1, fast)).taken).toBe(false)
+  })
+
+  it('goes on from what an earlier version wrote', async () => {
+    const prefix = `fairlead-test-${Math.random()}`
+    const { command } = clients.get('ioredis')!
+    await command('SET', `${prefix}:quota:acme`, `${await redisUs()} ${LONG_MS * 1_000}`)
+    const level = await storeOf('ioredis', prefix).take('acme', LONG_MS, LONG_MS, 0, 1)
+    expect(level.taken).toBe(false)
+    expect(level.debtMs).toBeGreaterThan(0.9 * LONG_MS)
+  })
+
+  it.each([1e20, 1e200])('keeps debts that no expiry can hold: units of %d ms', async (unitMs) => {
+    const store = storeOf('ioredis', `fairlead-test-${Math.random()}`)
+    expect((await store.take('acme', unitMs, unitMs, 0, unitMs)).taken).toBe(true)
+    const level = await store.take('acme', unitMs, unitMs, 0, unitMs)
+    expect(level.taken).toBe(false)
+    expect(level.debtMs / unitMs).toBeCloseTo(1)
+    await store.take('settled', 1e300, Number.POSITIVE_INFINITY, 0, 1_000)
+    expect((await store.take('settled', 1_000, 60_000, 0, 1_000)).taken).toBe(false)
+  })
+})
+
 it('a fleet has one quota, for all clients of its processes, and never more', async () => {
   const prefix = `fairlead-test-${Math.random()}`
   const gates = [...clients.keys()].map((client) =>

@@ -162,6 +162,89 @@ describe('a quota', () => {
   })
 })
 
+describe('a limit that depends on the request', () => {
+  const admittedAtOnce = (gate: Gate): number => {
+    let count = 0
+    while (ask(gate).admitted) count++
+    return count
+  }
+
+  it('does not grant the burst again when it changes', () => {
+    let limit = 6_000
+    const { gate } = gateWith({ limit: () => limit, burst: 20 })
+    expect(admittedAtOnce(gate)).toBe(20)
+    for (limit of [3_000, 1_000, 300, 60, 6_000]) expect(admittedAtOnce(gate)).toBe(0)
+  })
+
+  it('earns at once by the new limit after an upgrade', () => {
+    let limit = 60
+    const { gate, clock } = gateWith({ limit: () => limit, burst: 20 })
+    admittedAtOnce(gate)
+    limit = 6_000
+    expect(refusal(ask(gate)).retryAfterMs).toBeCloseTo(10)
+    clock.advance(10)
+    expect(admittedAtOnce(gate)).toBe(1)
+  })
+
+  it('earns by the old limit until the first request after a change', () => {
+    let limit = 60
+    const { gate, clock } = gateWith({ limit: () => limit, burst: 20 })
+    admittedAtOnce(gate)
+    clock.advance(5_000)
+    limit = 6_000
+    expect(admittedAtOnce(gate)).toBe(5)
+  })
+
+  it('takes what a request of another plan gives back as the units that it is, and changes nothing else', () => {
+    let limit = 60
+    const { gate, clock } = gateWith({ limit: () => limit, burst: 20, skipFailedRequests: true })
+    const slow = Array.from({ length: 5 }, () => ask(gate))
+    limit = 6_000
+    admittedAtOnce(gate)
+    for (const decision of slow) if (decision.admitted) decision.finish('ignored')
+    expect(admittedAtOnce(gate)).toBe(5)
+    clock.advance(50)
+    expect(admittedAtOnce(gate)).toBe(5)
+  })
+
+  it('never admits more in any span than the burst and what the limits earn in it, nor less', () => {
+    const step = fc.record({ afterMs: fc.nat(400), cost: fc.integer({ min: 1, max: 4 }), at: fc.nat(3) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const burst = 6
+        const perMs = [0.001, 0.01, 0.1, 1]
+        let at = 0
+        const { gate, clock } = gateWith({ limit: () => perMs[at]! * 1_000, windowMs: 1_000, burst })
+        let debt = 0
+        let earns = 0
+        for (const { afterMs, cost, at: next } of steps) {
+          clock.advance(afterMs)
+          debt = Math.max(0, debt - afterMs * earns)
+          at = next
+          earns = perMs[at]!
+          const after = debt + cost
+          const { admitted } = ask(gate, 'acme', cost)
+          if (Math.abs(after - burst) > 1e-6) expect(admitted).toBe(after < burst)
+          if (admitted) debt = after
+        }
+      }),
+    )
+  })
+
+  it.each([1e-300, 1e-9])(
+    'of %d refuses beyond the burst, and stays a number after a cost out of all measure',
+    (limit) => {
+      const { gate, clock } = gateWith({ limit: ({ flow }) => (flow === 'acme' ? limit : 1), windowMs: 3e10, burst: 2 })
+      const decision = ask(gate)
+      if (decision.admitted) decision.finish('success', { cost: 1e300 })
+      expect(ask(gate).admitted).toBe(false)
+      clock.advance(1e6)
+      expect(ask(gate)).toMatchObject({ admitted: false, reason: 'over-quota' })
+      expect(gate.snapshot().stageErrors).toBe(0)
+    },
+  )
+})
+
 /** The cell rate algorithm in whole numbers: debts in units of `1 / (PARTS * windowMs)` of a cost. */
 class WholeQuota {
   static readonly PARTS = 4
@@ -380,6 +463,32 @@ describe('the memory of quotas', () => {
       store.take(`key ${at}`, -1, Number.POSITIVE_INFINITY, at)
     }
     expect(store.size).toBeLessThanOrEqual(250)
+  })
+
+  it('forgets no key that asks, though it is refused, before those that do not', () => {
+    const store = new MemoryQuotaStore({ maxKeys: 100 })
+    let taken = 0
+    for (let at = 0; at < 600; at++) {
+      if (store.take('heavy', 1_000, 60_000, at * 10).taken) taken++
+      store.take(`newcomer ${at}`, 1_000, 60_000, at * 10)
+    }
+    expect(taken).toBeLessThanOrEqual(66)
+    expect(store.size).toBeLessThanOrEqual(100)
+  })
+
+  it('keeps few more keys than are in debt, however long the window is', () => {
+    const store = new MemoryQuotaStore()
+    for (let at = 0; at < 50_000; at++) store.take(`key ${at}`, 100, 86_400_000, at)
+    expect(store.size).toBeLessThanOrEqual(500)
+  })
+
+  it('lets other keys go, though one has a debt for ever, which it keeps', () => {
+    const store = new MemoryQuotaStore()
+    store.take('overdrawn', 10, 100, 0)
+    store.take('overdrawn', 1e15, Number.POSITIVE_INFINITY, 0)
+    for (let at = 0; at < 10_000; at++) store.take(`key ${at}`, 10, 100, at)
+    expect(store.size).toBeLessThanOrEqual(250)
+    expect(store.take('overdrawn', 1, 100, 10_000).taken).toBe(false)
   })
 
   it('refunds no more than there is', () => {

@@ -54,6 +54,9 @@ interface Terms {
  */
 const ROUNDING = 1e-9
 
+/** Longest time in which a unit is earned: amounts of the largest bursts stay finite. */
+const LONGEST_UNIT_MS = 1e200
+
 function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Target>): Stage {
   const { limit, windowMs, burst, keyGenerator, skip, store = new MemoryQuotaStore() } = options
   const { skipFailedRequests = false, skipSuccessfulRequests = false, name = 'quota', dryRun = false } = options
@@ -63,8 +66,8 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   // Several quotas may share a store.
   const keyOf = (key: string): string => (options.store === undefined ? key : `${encodeURIComponent(name)}:${key}`)
 
-  const giveBack = (key: string, amountMs: number, nowMs: number): void => {
-    const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs)
+  const giveBack = (key: string, amountMs: number, nowMs: number, unitMs: number): void => {
+    const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs, unitMs)
     // The caller cannot be told that the store is unavailable; the key earns the amount back.
     heard(given)
   }
@@ -80,9 +83,9 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
       return {
         finish(outcome: Outcome, actualCost: number, nowMs: number) {
           const isSkipped = outcome === 'success' ? skipSuccessfulRequests : skipFailedRequests
-          giveBack(key, unearned((cost - (isSkipped ? 0 : actualCost)) * unitMs, nowMs), nowMs)
+          giveBack(key, unearned((cost - (isSkipped ? 0 : actualCost)) * unitMs, nowMs), nowMs, unitMs)
         },
-        undo: (_refusal, nowMs) => giveBack(key, unearned(cost * unitMs, nowMs), nowMs),
+        undo: (_refusal, nowMs) => giveBack(key, unearned(cost * unitMs, nowMs), nowMs, unitMs),
         ...(!dryRun && { quota: (elapsedMs: number) => told(level.debtMs - elapsedMs) }),
       }
     if (dryRun) {
@@ -105,9 +108,10 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
     const key = isNamed ? firstOf(namedFlow(named)) : flow
     requireLimit(most)
     const stored = keyOf(key)
-    const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
+    const unitMs = Math.min(windowMs / most, LONGEST_UNIT_MS)
+    const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs }
     if (terms.limit === 0) return verdict(stored, terms, passage, { taken: false, debtMs: 0 })
-    const level = store.take(stored, cost * terms.unitMs, terms.burst * terms.unitMs * (1 + ROUNDING), nowMs)
+    const level = store.take(stored, cost * unitMs, terms.burst * unitMs * (1 + ROUNDING), nowMs, unitMs)
     if (!isLater(level)) return verdict(stored, terms, passage, requireLevel(level))
     return Promise.resolve(level).then((known) => verdict(stored, terms, passage, requireLevel(known)))
   }

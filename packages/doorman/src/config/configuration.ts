@@ -9,8 +9,8 @@ import { repositoryOf } from './repository.js'
 
 /** The user of a configuration. */
 export interface ConfigurationUser {
-  /** Throws if the configuration is invalid. */
-  configure(repository: ResourceRepository): void
+  /** Throws or rejects if the configuration is invalid. */
+  configure(repository: ResourceRepository): void | Promise<void>
   counted(result: 'taken' | 'refused'): void
 }
 
@@ -84,7 +84,7 @@ export class Configuration {
       // Parsing and checking a thousand entries take some milliseconds each: other calls are answered in between.
       await setImmediate()
       if (this.#closed) return
-      user.configure(repository)
+      await user.configure(repository)
       this.#refused = undefined
       this.#log.info({}, 'a new configuration is in force')
       user.counted('taken')

@@ -1,10 +1,12 @@
 import type { IKeyValue } from 'etcd3'
 import type { Log } from '../observe/notices.js'
-import { type EtcdPlace, WatchedKey } from './watched-key.js'
+import type { ResourceRepository } from '../server/index.js'
+import { type EtcdPlace, Pause, WatchedKey } from './watched-key.js'
 
 /** A candidate of the election: a `DoormanServer` is one. */
 interface Candidate {
-  won(how: { afterNobody: boolean }): void
+  won(how: { afterNobody: boolean; before: string | undefined }): void
+  leaseRecord(about?: { before?: string | undefined; repository?: ResourceRepository }): string
   lost(master?: string): void
   lockVanished(): void
   lockHolds(ms: number, sentMs: number): void
@@ -49,7 +51,8 @@ const RETRIES_PER_DELAY = 20
  * its own clock, counted from the time at which the last answered renewal was sent. Candidates watch the key, record
  * when it vanishes, and campaign at once.
  *
- * A second, permanent key beside the lock records that the lock has been held: a first master need not learn.
+ * A second, permanent key beside the lock records that the lock has been held, and how long the leases of its holders
+ * may last: a first master need not learn, and a later one may have shorter leases than its predecessor.
  */
 export class EtcdElection {
   readonly #settings: EtcdElectionSettings
@@ -61,6 +64,10 @@ export class EtcdElection {
   #revision: string | undefined
   #lease: EtcdLease | undefined
   #isMaster = false
+  /** The lock's value while this is the master: no other holder's is the same. */
+  #holds = ''
+  #campaigning: Promise<void> | undefined
+  readonly #recording = new Pause()
   #stopping = false
   #lastError: string | undefined
   #running: Promise<void> | undefined
@@ -92,10 +99,38 @@ export class EtcdElection {
     this.#stopping = true
     if (this.#isMaster) this.#settings.candidate.lost()
     this.#key.wake()
+    this.#recording.wake()
     await this.#running
     await this.#lease?.revoke()
     this.#isMaster = false
     this.#key.close()
+  }
+
+  /**
+   * Before this configuration comes into force: as the master, writes how long leases may last by it, where a successor
+   * finds that. While etcd does not answer, it tries again. Rejects if the configuration is invalid.
+   */
+  async record(repository: ResourceRepository): Promise<void> {
+    const { candidate, log } = this.#settings
+    // A campaign that has begun writes the lengths of the present configuration.
+    await this.#campaigning?.catch(() => {})
+    while (this.#isMaster && !this.#stopping) {
+      const leases = candidate.leaseRecord({ repository })
+      if (leases === candidate.leaseRecord()) return
+      try {
+        await this.#key.use((etcd) =>
+          etcd.if(this.#key.key, 'Value', '==', this.#holds).then(etcd.put(this.#heldKey).value(leases)).commit(),
+        )
+        return
+      } catch (error) {
+        log.warn({ error: String(error) }, 'etcd does not answer, the new configuration waits')
+        await this.#recording.for(this.#retryMs)
+      }
+    }
+  }
+
+  get #heldKey(): string {
+    return `${this.#key.key}.held`
   }
 
   async #run(): Promise<void> {
@@ -126,7 +161,8 @@ export class EtcdElection {
       }
       this.#revision = undefined
       this.#holder = undefined
-      await this.#campaign()
+      this.#campaigning = this.#campaign()
+      await this.#campaigning
     } else if (kv.create_revision !== this.#revision) {
       this.#revision = kv.create_revision
       const holder = holderFrom(kv)
@@ -140,14 +176,19 @@ export class EtcdElection {
   async #campaign(): Promise<void> {
     const { candidate, delaySeconds, addresses, name, clock, log } = this.#settings
     const lock = this.#key.key
-    const held = `${lock}.held`
+    const held = this.#heldKey
     const holder: Holder = { name, ...addresses }
+    this.#holds = JSON.stringify(holder)
+    const kept = await this.#key.use(async (etcd) => (await etcd.get(held).exec()).kvs[0])
+    const before = kept?.value.toString()
     const sentMs = clock()
     const lease = await EtcdLease.grant(this.#key, delaySeconds)
-    const { succeeded, responses } = await this.#key.use((etcd) =>
+    const leases = candidate.leaseRecord({ before })
+    const { succeeded } = await this.#key.use((etcd) =>
       etcd
         .if(lock, 'Create', '==', 0)
-        .then(etcd.get(held), etcd.put(lock).value(JSON.stringify(holder)).lease(lease.id), etcd.put(held).value('1'))
+        .and(held, 'Mod', '==', kept?.mod_revision ?? 0)
+        .then(etcd.put(lock).value(this.#holds).lease(lease.id), etcd.put(held).value(leases))
         .commit(),
     )
     if (!succeeded || this.#stopping) {
@@ -156,10 +197,10 @@ export class EtcdElection {
       this.#key.wake()
       return
     }
-    const afterNobody = responses[0]?.response_range.kvs.length === 0
+    const afterNobody = kept === undefined
     this.#lease = lease
     this.#isMaster = true
-    candidate.won({ afterNobody })
+    candidate.won({ afterNobody, before })
     candidate.lockHolds(lease.seconds * 1_000, sentMs)
     log.info({ afterNobody }, 'this is the master')
   }

@@ -182,4 +182,21 @@ describe('three servers and one lock', () => {
     await master.server.child.said(/not the master any more/)
     await agreed(members)
   })
+
+  it('keep on record how long leases may last, before longer ones come into force, and by whoever is the master', async () => {
+    const { master, others } = await firstMaster('1h')
+    const kept = async (): Promise<unknown> => JSON.parse((await etcd.client.get(`lock-${lock}.held`).string()) ?? '')
+    expect(await kept()).toEqual({ leases: [['*', 20]], former: [] })
+    await config.write(fairShareYaml(100, 600, 1))
+    try {
+      await Promise.all(members.map(({ server }) => server.child.said(/a new configuration is in force/)))
+      const both = { leases: [['*', 600]], former: [{ leases: [['*', 20]], until: expect.any(Number) }] }
+      expect(await kept()).toEqual(both)
+      master.server.child.kill('SIGTERM')
+      await until('another master', () => masterAmong(others))
+      expect(await kept()).toEqual(both)
+    } finally {
+      await config.write(fairShareYaml(100, 20, 1))
+    }
+  })
 })

@@ -18,7 +18,7 @@ import {
   requireServerAnswer,
 } from './limits.js'
 import type { MasterState } from './master-state.js'
-import { type ResourceRepository, Templates } from './repository.js'
+import { type ResourceRepository, type ResourceTemplate, Templates } from './repository.js'
 import { type CallWork, Census, Corrections } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
 import {
@@ -187,6 +187,11 @@ export class DoormanNode {
   configure(repository: ResourceRepository): void {
     this.#templates = new Templates(repository)
     this.#outdated = new Set(this.#resources.values())
+  }
+
+  /** The configuration in force. */
+  get templates(): readonly ResourceTemplate[] {
+    return this.#templates.all
   }
 
   /** Mastership has begun or ended: drops all state. */
@@ -387,13 +392,15 @@ export class DoormanNode {
       this.#notice({ kind: 'unmatched', resourceId: id })
       return undefined
     }
-    const resource = new ServerResource(id, template, this.mastership.learnFrom, {
+    const world = {
       isRoot: this.#isRoot,
       minimumSeconds: this.#minimumSeconds,
       census: this.#census,
       turn: this.#turn,
       corrections: this.#corrections,
-    })
+    }
+    const { learnFrom } = this.mastership
+    const resource = new ServerResource(id, template, learnFrom, world, this.mastership.leasesEnd(id))
     this.#resources.set(id, resource)
     return resource
   }

@@ -22,9 +22,10 @@ import {
   systemClock,
 } from '@fairlead/core/internal'
 import { DoormanNode, type DoormanServerNotice } from './doorman-node.js'
+import { LeaseRecord } from './lease-record.js'
 import { type DoormanServerLimits, limitsFrom } from './limits.js'
 import { MasterState } from './master-state.js'
-import type { ResourceRepository } from './repository.js'
+import { type ResourceRepository, Templates } from './repository.js'
 import type { ChildSnapshot, NodeSnapshot, NodeSummary } from './snapshot.js'
 import { ParentLink } from './upstream.js'
 
@@ -112,6 +113,7 @@ export class DoormanServer implements CapacityService {
   readonly #after: After
   readonly #rest: Alarm
   #isClosed = false
+  #leases: LeaseRecord
   readonly #clock: Clock
   readonly #wallClock: Clock
   /** Lead of the wall clock over the steady clock. */
@@ -149,6 +151,7 @@ export class DoormanServer implements CapacityService {
       limits: limitsFrom(options.limits ?? {}),
       notice: onNotice,
     })
+    this.#leases = LeaseRecord.of(this.#node.templates)
     if (parent !== undefined)
       this.#link = new ParentLink({ node: this.#node, transport: parent, now: () => this.#now(), after, deadlineMs })
   }
@@ -176,13 +179,32 @@ export class DoormanServer implements CapacityService {
   /** Takes another configuration. Throws if it is invalid; the old one then stays. */
   configure(repository: ResourceRepository): void {
     this.#node.configure(repository)
+    this.#leases = this.#leases.followedBy(this.#node.templates, this.#now())
     this.#afterwards(undefined)
   }
 
-  /** It was elected, and begins with empty state. `afterNobody`: the lock was never held before. */
-  won({ afterNobody = false }: { afterNobody?: boolean } = {}): void {
+  /**
+   * How long the grants of this server may last: text to keep beside the lock before it grants anything, for its
+   * successor. `before` is the text of its predecessor, and `repository` a configuration that is about to come into
+   * force. Throws if that is invalid.
+   */
+  leaseRecord({ before, repository }: { before?: string | undefined; repository?: ResourceRepository } = {}): string {
+    const templates = repository === undefined ? this.#node.templates : new Templates(repository).all
+    const leases = before === undefined ? this.#leases : this.#leasesBefore(before)
+    return leases.followedBy(templates, this.#now()).toString()
+  }
+
+  /**
+   * It was elected, and begins with empty state. `afterNobody`: the lock was never held before. `before`: the
+   * {@link leaseRecord} of its predecessor; without it, the predecessor's leases are assumed to be no longer than its
+   * own.
+   */
+  won({ afterNobody = false, before }: { afterNobody?: boolean; before?: string | undefined } = {}): void {
+    const leases = this.#leasesBefore(before)
+    const now = this.#now()
     this.#node.forget()
-    this.#mastership.won(this.#address, !afterNobody, this.#now())
+    this.#mastership.won(this.#address, !afterNobody, now, leases)
+    this.#leases = leases.followedBy(this.#node.templates, now)
   }
 
   /** It lost the election, or another server won: drops all state. `master` is the other server's address, if known. */
@@ -251,6 +273,10 @@ export class DoormanServer implements CapacityService {
     this.#link?.look()
     if (this.#node.isBehind && !this.#isClosed) this.#rest.set(0, 0)
     return answer
+  }
+
+  #leasesBefore(text: string | undefined): LeaseRecord {
+    return (text === undefined ? undefined : LeaseRecord.from(text)) ?? LeaseRecord.of(this.#node.templates)
   }
 
   #withParent<S extends NodeSummary>(of: S): S & { parentError?: string } {

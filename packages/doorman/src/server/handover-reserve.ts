@@ -33,6 +33,11 @@ export class HandoverReserve {
     return now < this.until
   }
 
+  /** A predecessor's lease ends at that time: while the reserve lasts, it ends no sooner. */
+  extend(until: number, now: number): void {
+    if (this.learning(now)) this.#until = Math.max(this.#until, until - this.#corrections.forward)
+  }
+
   /** Whether the claim of an unknown child is believed. */
   believes(now: number): boolean {
     return now < this.until && (this.#left > 0 || !this.#known)

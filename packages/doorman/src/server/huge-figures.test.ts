@@ -27,6 +27,25 @@ function tree(kind: 'FAIR_SHARE' | 'PROPORTIONAL_SHARE', ...names: string[]) {
   return { node, pass }
 }
 
+describe('the largest capacity', () => {
+  it.each(['FAIR_SHARE', 'PROPORTIONAL_SHARE', 'STATIC', 'NO_ALGORITHM'] as const)(
+    'is divided to a unit, with %s, and whole again at the end',
+    (kind) => {
+      const parameters = [{ name: 'headroom', value: '0' }]
+      const algorithm = { kind, leaseLength: 60, refreshInterval: 5, parameters }
+      const repository = { resources: [{ identifierGlob: '*', capacity: 1e15, algorithm }] }
+      const server = new DoormanServer({ id: 'root', repository })
+      const ask = (clientId: string, wants: number) =>
+        server.getCapacity({ clientId, resource: [{ resourceId: 'db', priority: 0, wants }] }).response[0]!.gets
+          .capacity
+      expect([ask('a', 10), ask('b', 3), ask('c', 7e14 + 1)]).toEqual([10, 3, 7e14 + 1])
+      if (kind === 'FAIR_SHARE' || kind === 'PROPORTIONAL_SHARE') expect(ask('d', 7e14)).toBe(3e14 - 14)
+      for (const clientId of ['a', 'b', 'c', 'd']) server.releaseCapacity({ clientId, resourceId: ['db'] })
+      expect(ask('e', 1e15)).toBe(1e15)
+    },
+  )
+})
+
 describe('figures as large as numbers go', () => {
   it.each([
     ['FAIR_SHARE', []],

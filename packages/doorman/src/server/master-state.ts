@@ -1,5 +1,10 @@
 import type { Mastership } from '@fairlead/core/doorman'
 
+/** A predecessor's leases: the latest end of one of a resource, if the last grant was at `grantedAt`. */
+interface Leases {
+  endOf(resourceId: string, grantedAt: number): number
+}
+
 /**
  * The mastership of a node: whether it is the master, since when, or else which server is. Times are seconds since the
  * epoch.
@@ -10,6 +15,9 @@ export class MasterState {
   #until = Number.POSITIVE_INFINITY
   #vanishedAt: number | undefined
   #learnFrom = Number.NEGATIVE_INFINITY
+  /** The predecessor's leases, and the forward corrections of the clock since it was succeeded. */
+  #leases: Leases | undefined
+  #forward = 0
 
   constructor(isMaster: boolean, address: string | undefined) {
     this.#isMaster = isMaster
@@ -26,6 +34,12 @@ export class MasterState {
     return this.#learnFrom
   }
 
+  /** The latest end of a predecessor's lease of that resource, as it recorded; minus infinity if there is none. */
+  leasesEnd(resourceId: string): number {
+    if (this.#leases === undefined) return Number.NEGATIVE_INFINITY
+    return this.#leases.endOf(resourceId, this.#learnFrom - this.#forward) + this.#forward
+  }
+
   /** The mastership to report; empty while unknown. */
   answer(now: number): Mastership {
     const known = this.#address !== undefined && (!this.#isMaster || this.isMaster(now))
@@ -38,8 +52,10 @@ export class MasterState {
     if (!this.#isMaster) this.#address = undefined
   }
 
-  /** `succeeds`: another server may have held the lock before. */
-  won(address: string | undefined, succeeds: boolean, now: number): void {
+  /** `succeeds`: another server may have held the lock before; `leases` is its record, if known. */
+  won(address: string | undefined, succeeds: boolean, now: number, leases?: Leases): void {
+    this.#leases = succeeds ? leases : undefined
+    this.#forward = 0
     this.#learnFrom = succeeds ? (this.#vanishedAt ?? now) : Number.NEGATIVE_INFINITY
     this.#isMaster = true
     this.#address = address
@@ -60,6 +76,7 @@ export class MasterState {
     this.#until += Math.min(0, seconds)
     if (this.#vanishedAt !== undefined) this.#vanishedAt += Math.max(0, seconds)
     this.#learnFrom += Math.max(0, seconds)
+    this.#forward += Math.max(0, seconds)
   }
 
   /** It lost the election, or another server won; `address` is the other server's, if known. */

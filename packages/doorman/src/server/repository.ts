@@ -7,11 +7,12 @@ import { requireParameters } from './rules.js'
 export interface ResourceTemplate {
   /** The name of a resource, or a glob for the names of many. */
   identifierGlob: string
-  /** In the units of the resource. */
+  /** In the units of the resource, from 0 to 1e15. */
   capacity: number
   algorithm: Algorithm
   /**
-   * The amount that a client may use when its lease has ended and no server answers; capacity / clients when absent.
+   * The amount that a client may use when its lease has ended and no server answers, −1 for no limit; capacity /
+   * clients when absent.
    */
   safeCapacity?: number
   description?: string
@@ -43,6 +44,11 @@ export class Templates {
   }
 }
 
+/** Largest capacity: sums of grants are still exact to a unit. */
+const MOST_CAPACITY = 1e15
+/** As a safe capacity: no limit. */
+const UNLIMITED = -1
+
 /** Checks a configuration as a whole: throws an error that names the invalid entry. */
 function requireRepository({ resources }: ResourceRepository): void {
   const last = resources.findIndex(({ identifierGlob }) => identifierGlob === '*')
@@ -51,8 +57,12 @@ function requireRepository({ resources }: ResourceRepository): void {
   for (const template of resources) {
     const entry = ` of ${show(template.identifierGlob)}`
     const name = (field: string): string => field + entry
-    requireNumber(name('capacity'), template.capacity, 0)
-    if (template.safeCapacity !== undefined) requireNumber(name('safeCapacity'), template.safeCapacity, -1)
+    requireNumber(name('capacity'), template.capacity, 0, MOST_CAPACITY)
+    if (template.safeCapacity !== undefined && template.safeCapacity !== UNLIMITED) {
+      requireNumber(name('safeCapacity'), template.safeCapacity, UNLIMITED)
+      if (template.safeCapacity < 0)
+        throw new RangeError(`${name('safeCapacity')} must be a number >= 0, or -1, got ${show(template.safeCapacity)}`)
+    }
     requireAlgorithm(name, template.algorithm)
   }
 }

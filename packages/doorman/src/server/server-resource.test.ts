@@ -378,6 +378,22 @@ describe('a root that succeeds another master', () => {
   })
 })
 
+describe('a node that succeeds another master', () => {
+  it.each([
+    [10, undefined, 300],
+    [10, 300, 10],
+  ])('reserves for its own %i s, its learning of %s s, or its parent’s %i s', (leaseLength, learning, parents) => {
+    const { algorithm } = template()
+    const own = { ...algorithm, leaseLength, ...(learning === undefined ? {} : { learningModeDuration: learning }) }
+    const node = new ServerResource('r', template(100, [], { algorithm: own }), 1_000, world(false))
+    ask(node, 'new', 1_001, 50)
+    node.ask(1_001, MINIMUM_SECONDS)
+    const gets = lease(100, 1_001 + parents)
+    node.answered({ resourceId: 'r', gets, algorithm: { ...algorithm, leaseLength: parents } }, 1_001)
+    expect([node.reserve(1_299), node.reserve(1_300)]).toEqual([100, 0])
+  })
+})
+
 describe('a root with servers', () => {
   function askServer(
     resource: ServerResource,

@@ -8,7 +8,7 @@ import { aggregate } from './aggregate.js'
 import { bucketsOf, type Child, ChildLedger } from './child-ledger.js'
 import { HandoverReserve } from './handover-reserve.js'
 import type { ResourceTemplate } from './repository.js'
-import type { ResourceWorld } from './resource-world.js'
+import type { Corrections, ResourceWorld } from './resource-world.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
 import { type Before, countable, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
@@ -21,6 +21,10 @@ const SETTLED = 0.015
 const PUNCTUAL = 0.9
 /** Shortest time between two answers to a client that needs one early. */
 const URGENT_SECONDS = 0.4
+/**
+ * Longest time for which a stated lease of a predecessor is believed if its length is unknown: a client can state any.
+ */
+const BELIEVED_SECONDS = 86_400
 /** Wants that changed by more than this part do not wait for the minimum interval. */
 const MOVED = 0.2
 
@@ -34,6 +38,9 @@ export class ServerResource {
   readonly id: string
   readonly #minimumSeconds: number
   readonly #reserve: HandoverReserve
+  readonly #corrections: Corrections
+  /** Without the forward corrections of the clock. */
+  readonly #learnFrom: number
   readonly #upstream: Upstream | undefined
   readonly #ledger: ChildLedger
   readonly #before: Before = { known: false, wants: 0, subclients: 0 }
@@ -48,9 +55,15 @@ export class ServerResource {
 
   /**
    * `learnFrom` is the latest time at which a predecessor may have granted leases; minus infinity without a
-   * predecessor.
+   * predecessor. `leasesEnd` is the latest end of such a lease, as far as known.
    */
-  constructor(id: string, template: ResourceTemplate, learnFrom: number, world: ResourceWorld) {
+  constructor(
+    id: string,
+    template: ResourceTemplate,
+    learnFrom: number,
+    world: ResourceWorld,
+    leasesEnd: number = Number.NEGATIVE_INFINITY,
+  ) {
     const { isRoot, minimumSeconds, corrections } = world
     this.id = id
     this.#minimumSeconds = minimumSeconds
@@ -59,7 +72,10 @@ export class ServerResource {
     this.#safeCapacity = template.safeCapacity
     const none = learnFrom === Number.NEGATIVE_INFINITY
     const inherited = none ? 0 : isRoot ? template.capacity : undefined
-    this.#reserve = new HandoverReserve(learnFrom + this.#rules.learningSeconds, inherited, corrections)
+    this.#learnFrom = learnFrom - corrections.forward
+    this.#corrections = corrections
+    const until = Math.max(learnFrom + this.#rules.learningSeconds, leasesEnd)
+    this.#reserve = new HandoverReserve(until, inherited, corrections)
     this.#upstream = isRoot ? undefined : new Upstream(corrections)
     this.#ledger = new ChildLedger(this.#rules, isRoot ? template.capacity : 0, world)
   }
@@ -214,7 +230,11 @@ export class ServerResource {
     this.#ledger.advance(now)
     const { algorithm, inherited, safeCapacity } = response
     const gets = { ...response.gets, capacity: Math.max(0, response.gets.capacity) }
-    if (algorithm !== undefined) this.#govern(rulesOf(decayed(algorithm)))
+    if (algorithm !== undefined) {
+      this.#govern(rulesOf(decayed(algorithm)))
+      // The node's own template does not govern its leases.
+      this.#reserve.extend(this.#learnFrom + this.#corrections.forward + this.#rules.learningSeconds, now)
+    }
     if (safeCapacity !== undefined) this.#safeCapacity = safeCapacity
     this.#reserve.inherit(inherited, gets.capacity, this.#ledger.held)
     this.#upstream!.answered({ ...response, gets }, this.#ledger.size > 0, now)
@@ -290,11 +310,14 @@ export class ServerResource {
 
   /**
    * A predecessor's grant counts as held. If the child states its lease, that stays valid until its end; otherwise it
-   * has none, but the amount it has promised to others may last for a lease length.
+   * has none, but the amount it has promised to others may last for a lease length. A lease that outlasts the reserve
+   * shows that the predecessor's leases were longer.
    */
   #believe(child: Child, capacity: number, has: Lease | undefined, now: number): void {
     if (!this.#reserve.believes(now)) return
-    const longest = Math.floor(now + this.#rules.leaseLengthSeconds)
+    const believed = has !== undefined && has.expiryTime - now <= BELIEVED_SECONDS ? has.expiryTime : 0
+    this.#reserve.extend(believed, now)
+    const longest = Math.max(Math.floor(now + this.#rules.leaseLengthSeconds), Math.floor(this.#reserve.until))
     const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
     this.#ledger.hold(child, held)
     child.hadUntil = undefined

@@ -92,8 +92,8 @@ export function grantOf(target: number, free: number, leased: number, floor: num
 }
 
 /**
- * Capacity is granted in multiples of a power of two, about 2^-40 of the capacity: sums of such numbers are exact in
- * doubles, so totals that are adjusted in place stay correct and return to exactly 0.
+ * Capacity is granted in multiples of a power of two, about 2^-40 of the capacity and at most 1: sums of such numbers
+ * are exact in doubles, so totals that are adjusted in place stay correct and return to exactly 0.
  */
 
 /** Binary digits between the capacity and the unit. */
@@ -105,7 +105,7 @@ const SLACK = 4
 /** The exponent of the unit for `capacity`; the present one while it is close enough. */
 export function exponentOf(capacity: number, present?: number): number {
   const exponent =
-    capacity > 0 && capacity < Number.POSITIVE_INFINITY ? Math.ceil(Math.log2(capacity)) - DIGITS : -DIGITS
+    capacity > 0 && capacity < Number.POSITIVE_INFINITY ? Math.min(0, Math.ceil(Math.log2(capacity)) - DIGITS) : -DIGITS
   return present !== undefined && Math.abs(exponent - present) <= SLACK ? present : exponent
 }
 
