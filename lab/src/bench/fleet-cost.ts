@@ -1,6 +1,6 @@
 // What sharing a clock costs each of two processes that have 1000 requests a second, of which the resource serves 750:
-// processor time beyond that of a process on its own, and bytes on its sockets, by each way to the arbiter. Eighteen quiet
-// flows ask for 45 % of them, two loud ones for the rest.
+// processor time beyond that of a process on its own, and bytes on its sockets, by each way to the arbiter. Eighteen
+// quiet flows ask for 45 % of them, two loud ones for the rest.
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'

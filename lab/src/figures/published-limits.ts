@@ -70,7 +70,9 @@ function within(limit: number): number {
   return Math.min(MOST, Math.max(1, limit))
 }
 
-/** A rule as a capacity: windows end with the first request that ends a second or more after the last, of ten or more. */
+/**
+ * A rule as a capacity: windows end with the first request that ends a second or more after the last, of ten or more.
+ */
 class Windowed implements Capacity {
   readonly maximum: number = MOST
   readonly #rule: Rule

@@ -23,7 +23,9 @@ const CORE = fileURLToPath(new URL('../../../packages/core', import.meta.url))
 /** The path of a module of core's source: `fair/clock/proof`, for one. */
 export const sourceOf = (module: string): string => join(CORE, 'src', `${module}.ts`)
 
-/** Bundles `entry`, and core from its source with these changes, into one file. A constant that is not there rejects. */
+/**
+ * Bundles `entry`, and core from its source with these changes, into one file. A constant that is not there rejects.
+ */
 export async function bundleVariant(entry: string, changes: readonly Change[], outfile: string): Promise<void> {
   const { exports, imports }: Manifest = JSON.parse(await readFile(join(CORE, 'package.json'), 'utf8'))
   const resolve = (targets: Targets | undefined): OnResolveResult | undefined => {

@@ -27,8 +27,8 @@ const SKIPPED: RouteConfig = { skip: true }
 const NO_ROUTES = '(empty tree)'
 
 /**
- * Settings of the routes of an app. Fastify makes an object each time that a request's route is read, so it is read only
- * if a route has settings, or may have: one that is older than the plugin.
+ * Settings of the routes of an app. Fastify makes an object each time that a request's route is read, so it is read
+ * only if a route has settings, or may have: one that is older than the plugin.
  */
 export class Routes {
   readonly #isFirst: boolean

@@ -26,8 +26,8 @@ export function keepStatus(c: Context): void {
 }
 
 /**
- * The status that was sent, or that of an answer that nobody reads. 500 if there is none because a value was thrown that
- * is no `Error`.
+ * The status that was sent, or that of an answer that nobody reads. 500 if there is none because a value was thrown
+ * that is no `Error`.
  */
 export function statusOf(c: Context): number {
   const outgoing = hostOf(c)?.outgoing

@@ -14,7 +14,8 @@
  *
  * - `f`: fetches
  * - `r` and a report
- * - `p` and leases to publish, as lines: the common part, then for each other member its name, a space, and its own part
+ * - `p` and leases to publish, as lines: the common part, then for each other member its name, a space, and its own
+ *   part
  * - `l`: leaves
  *
  * All times are in microseconds.

@@ -18,8 +18,9 @@ import { LEASE_TENANTS } from './lease-tenants.js'
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
  *
- * And a hash of tenants for even windows, and one for odd windows: weight, used, place, whether it is active, ask and its
- * slot, what it carries, whether it wants more, plus 2 if it was refused more than its part; and for each member its number, rate, used and part.
+ * And a hash of tenants for even windows, and one for odd windows: weight, used, place, whether it is active, ask and
+ * its slot, what it carries, whether it wants more, plus 2 if it was refused more than its part; and for each member
+ * its number, rate, used and part.
  *
  * When a window begins, the active members of the last one are renumbered, in their order, and its tenants are kept;
  * everything else is forgotten. The hashes expire one window late.

@@ -3,11 +3,11 @@ import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner }
 
 /**
  * A key holds a time of Redis's clock, in whole microseconds, the debt at that time, and the time in which a unit is
- * earned, in microseconds and parts of them; it expires when it is free of debt. One number for time and debt would have
- * only the precision of a double of the time since 1970. If the clock was set back, the debt shrinks from then on, also
- * through a refusal. Arguments: the amount to add to the debt, the largest permitted debt, the time of a unit, 0 if it
- * stays, and 1 for a correction. Returns whether it was added, and the debt: as text, since Redis truncates numbers to
- * integers.
+ * earned, in microseconds and parts of them; it expires when it is free of debt. One number for time and debt would
+ * have only the precision of a double of the time since 1970. If the clock was set back, the debt shrinks from then on,
+ * also through a refusal. Arguments: the amount to add to the debt, the largest permitted debt, the time of a unit, 0
+ * if it stays, and 1 for a correction. Returns whether it was added, and the debt: as text, since Redis truncates
+ * numbers to integers.
  */
 const TAKE: Script = scriptOf(`
 local time = redis.call('TIME')

@@ -172,7 +172,10 @@ export function alternating(spread: number): Unbounded {
   }
 }
 
-/** The same wait as in {@link swinging} after sixteen cores of 50 ms, of which four fifths are asked for: for ten minutes. */
+/**
+ * The same wait as in {@link swinging} after sixteen cores of 50 ms, of which four fifths are asked for: for ten
+ * minutes.
+ */
 export function swingingBehindCores(periodMs: number, seed: number): Scenario {
   const machine = sharing(16, 50, { elsewhereMs: swinging(periodMs).lastingMs })
   const stretches = [{ forMs: 600_000, machine, perSecond: SWINGING_ASKED }]

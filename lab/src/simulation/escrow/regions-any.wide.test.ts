@@ -78,7 +78,8 @@ describe('regions on one pool, in any world', () => {
             )
           const runs = { regions: run('regions'), flat: run('flat') }
           for (const { name, demands } of tenants) {
-            // Beyond the first term, a tenant was off by a hundredth of the limit in 18 of 8000 worlds, by 3 of them in one.
+            // Beyond the first term, a tenant was off by a hundredth of the limit in 18 of 8000 worlds, by 3 of them in
+            // one.
             const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 25
             const [got, flat] = [mean('regions', name), mean('flat', name)]
             expect(Math.abs(got - flat), `${name}: ${got} of ${flat}`).toBeLessThanOrEqual(bound)

@@ -1,6 +1,6 @@
-// Goals and results of processes that share a clock, beside one process, processes on their own, and the published rule.
-// A cell has the worst over random, sticky and skewed routing. The report interval suits the store: four reports while it
-// lasts. goals.js SEEDS K,K… LOST,LOST… MOST_DELAY_SECONDS PERIOD_MS|quarter GROUP,GROUP…
+// Goals and results of processes that share a clock, beside one process, processes on their own, and the published
+// rule. A cell has the worst over random, sticky and skewed routing. The report interval suits the store: four reports
+// while it lasts. goals.js SEEDS K,K… LOST,LOST… MOST_DELAY_SECONDS PERIOD_MS|quarter GROUP,GROUP…
 import { printTable } from '../../bench/table.js'
 import { fairClock } from '../../fair/controller.js'
 import { HELD_OUT } from '../../fair/held-out.js'

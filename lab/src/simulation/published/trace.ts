@@ -15,9 +15,9 @@ import {
 } from './engine.js'
 
 /**
- * The real trace of the paper on VTC (Sheng et al., OSDI 2024), which is not kept here: 1500 requests of 27 clients to a
- * chat service in ten minutes. The paper's artifact has it (github.com/Ying1123/VTC-artifact, Apache 2.0) with the results
- * of each scheduler: `fair_bench/FCFS/all_results_real.jsonl`.
+ * The real trace of the paper on VTC (Sheng et al., OSDI 2024), which is not kept here: 1500 requests of 27 clients to
+ * a chat service in ten minutes. The paper's artifact has it (github.com/Ying1123/VTC-artifact, Apache 2.0) with the
+ * results of each scheduler: `fair_bench/FCFS/all_results_real.jsonl`.
  */
 const USAGE = 'pnpm --filter @fairlead/lab vtc all_results_real.jsonl [--copies 10]'
 

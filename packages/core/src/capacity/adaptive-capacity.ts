@@ -50,10 +50,10 @@ const PATIENCE = 2
  * each other; or the demand, if nothing runs short. It sees only the number in flight and the times of the ends.
  *
  * It doubles its limit until throughput stops growing, then follows the service in windows of 50 completions (of 500,
- * where durations vary much, and of up to 20 s, where all of them rise and fall together), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
- * again, unless these looks show that a higher limit brings nothing. Running requests are not touched, and nothing is
- * learned while the limit is not reached. O(1) per request; while the limit climbs, O(log n), with memory for the times
- * of the requests in flight and of a round.
+ * where durations vary much, and of up to 20 s, where all of them rise and fall together), and looks at three quarters
+ * of the limit about every 20 windows. Once a minute it climbs again, unless these looks show that a higher limit
+ * brings nothing. Running requests are not touched, and nothing is learned while the limit is not reached. O(1) per
+ * request; while the limit climbs, O(log n), with memory for the times of the requests in flight and of a round.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
  * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean,

@@ -103,21 +103,21 @@ interface Round {
  * requests in flight raise the throughput. TCP and BBR start in the same way; this rule differs in the proof that the
  * limit is too high.
  *
- * The throughput of a service without a bottleneck grows in proportion to the number in flight, for any durations.
- * A level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
- * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by 2.33
- * standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the ends
- * at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm.
+ * The throughput of a service without a bottleneck grows in proportion to the number in flight, for any durations. A
+ * level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
+ * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by
+ * 2.33 standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the
+ * ends at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm.
  *
  * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have
  * become slower, at any level, because a service downstream did. That round begins once no more are in flight than its
- * level allows, and waits for 30 completions. The climb ends if the requests of the higher level were slower than these,
- * too, by one standard error; otherwise it goes on from here, with this round as its only data.
+ * level allows, and waits for 30 completions. The climb ends if the requests of the higher level were slower than
+ * these, too, by one standard error; otherwise it goes on from here, with this round as its only data.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s. After that it waits for ten, since a few ends prove nothing and
  * the next level would drown them, but only as long as some end: if none does in 1.5 s, nothing shows that too much is
- * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Its end depends on the
- * time with waiting requests alone, from one mean duration after the step on.
+ * in flight. A round that leaves a suspicion, of one standard error, continues for twice as long. Its end depends on
+ * the time with waiting requests alone, from one mean duration after the step on.
  *
  * What counts as evidence is all time in which more than half of the level is in flight, and what less in flight has
  * served is a lower level, too. A service of one request per second is full only after it has become slower for half a
@@ -166,8 +166,8 @@ export class Climb {
   #spentMs = 0
 
   /**
-   * `from`, `max` and `min` are whole numbers, 1 <= min <= from <= max; `leastMs`: time over which a round must average,
-   * because all requests become slower and quicker together.
+   * `from`, `max` and `min` are whole numbers, 1 <= min <= from <= max; `leastMs`: time over which a round must
+   * average, because all requests become slower and quicker together.
    */
   constructor(from: number, max: number, careful = false, min = 1, leastMs = 0) {
     this.#min = min

@@ -1,4 +1,6 @@
-/** Ages, in classes: the youngest in milliseconds, the classes for each doubling, and their number: up to three hours. */
+/**
+ * Ages, in classes: the youngest in milliseconds, the classes for each doubling, and their number: up to three hours.
+ */
 const YOUNGEST_MS = 0.01
 const PER_DOUBLING = 8
 const CLASSES = 31 * PER_DOUBLING

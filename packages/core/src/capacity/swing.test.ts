@@ -4,7 +4,9 @@ import { Swing } from './swing.js'
 
 const NATURAL_MS = 300
 
-/** Lets it read windows for `forMs` of a service with `durationMs` at each time. Returns the mean durations of the last. */
+/**
+ * Lets it read windows for `forMs` of a service with `durationMs` at each time. Returns the mean durations of the last.
+ */
 function follow(
   swing: Swing,
   forMs: number,

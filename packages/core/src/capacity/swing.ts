@@ -71,7 +71,8 @@ export class Swing {
 
   /** Takes a window. Returns whether the next ones must be longer. */
   read({ elapsedMs, drift, effective }: SwingReading): boolean {
-    // Fewer completions than 50 know less; more know no more while the windows are short, since requests queue together.
+    // Fewer completions than 50 know less; more know no more while the windows are short, since requests queue
+    // together.
     this.#chance = Math.max(this.#windowMs > 0 ? 0 : CHANCE, 2 / effective)
     if (this.#windowMs > 0 && drift >= 0) keep(this.#drifts, drift)
     if (this.#changes.length >= LEAST_CHANGES && this.#between > this.#chance && elapsedMs < LONGEST_MS) {

@@ -58,8 +58,8 @@ export interface WindowReading extends SwingReading {
  * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Otherwise B becomes the
  *    mean of B and D', or D' if they differ by more than 1.3 times, and L is restored.
  *
- * Where D swings by itself, windows become longer, until they average over that. Until then a fall, a cut and a surprise
- * need a ratio beyond the swing: the rise of all durations at once is no evidence.
+ * Where D swings by itself, windows become longer, until they average over that. Until then a fall, a cut and a
+ * surprise need a ratio beyond the swing: the rise of all durations at once is no evidence.
  *
  * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
  * limit. Pure arithmetic on the given durations; it reads no clock. O(1).

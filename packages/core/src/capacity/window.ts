@@ -101,9 +101,9 @@ export class Window {
   }
 
   /**
-   * Whether the window can be read: after 200 ms or its least length, two mean durations, and 50 completions, in the first 5 s times the
-   * squared coefficient of variation of durations, from 1 to 10; and when both means agree, or after ten mean
-   * durations.
+   * Whether the window can be read: after 200 ms or its least length, two mean durations, and 50 completions, in the
+   * first 5 s times the squared coefficient of variation of durations, from 1 to 10; and when both means agree, or
+   * after ten mean durations.
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs

@@ -142,8 +142,8 @@ export class Group extends Node implements LevelledClaims {
   }
 
   /**
-   * Changes the weight of an active child. Lost weight takes along its part of what the child carries; additional weight
-   * carries what a newcomer does. Returns the change of that amount.
+   * Changes the weight of an active child. Lost weight takes along its part of what the child carries; additional
+   * weight carries what a newcomer does. Returns the change of that amount.
    */
   reweigh(child: Group | Tenant, weight: number): number {
     const others = (): number => {
@@ -236,7 +236,9 @@ export class Group extends Node implements LevelledClaims {
     return this.#line?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
 
-  /** The same of another child with a tenant that was last refused for more than its part, if `most` covers its cost. */
+  /**
+   * The same of another child with a tenant that was last refused for more than its part, if `most` covers its cost.
+   */
   leastLargeTag(child: Node, most: number): number {
     return this.#large?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
@@ -309,10 +311,10 @@ export class Group extends Node implements LevelledClaims {
   }
 
   /**
-   * A child stands in line with another cost than before, or with another tag; returns whether that changes this group's
-   * cost. That is the cost of its first child; and if a child comes before that whose wait for more than its part is
-   * over, the larger one of the two. With a smaller cost, the first children of two groups could each have to wait for
-   * the other group.
+   * A child stands in line with another cost than before, or with another tag; returns whether that changes this
+   * group's cost. That is the cost of its first child; and if a child comes before that whose wait for more than its
+   * part is over, the larger one of the two. With a smaller cost, the first children of two groups could each have to
+   * wait for the other group.
    */
   rank(child: Node): boolean {
     const { waitsFor, exceeds } = this

@@ -118,8 +118,8 @@ const BLOCK = 64
 
 /**
  * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: provides the sums of the amounts of all
- * slots below a key. A ranking by `'least'` does not sum `x`, but `y` and key·y − x; it finds the least `x` instead, and
- * the first slot whose `x` is at most a bound.
+ * slots below a key. A ranking by `'least'` does not sum `x`, but `y` and key·y − x; it finds the least `x` instead,
+ * and the first slot whose `x` is at most a bound.
  *
  * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is recomputed from its
  * entries whenever one changes. O(log n), except for a split or union of two blocks: then all blocks behind them move,
@@ -141,7 +141,9 @@ export class Ranking {
   readonly #totals: Totals
   #blockOf: Int32Array = new Int32Array(64).fill(-1)
 
-  /** Sums below the key of the last {@link sumBelow}: of `x`, or else its least, and of key·y − x as `z`; and of `y`. */
+  /**
+   * Sums below the key of the last {@link sumBelow}: of `x`, or else its least, and of key·y − x as `z`; and of `y`.
+   */
   x = 0
   y = 0
   z = 0

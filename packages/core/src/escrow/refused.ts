@@ -55,10 +55,10 @@ export class WaitingTenants {
  *
  * A tenant with a claim that was last refused for a cost above its part of the limit, in this window or the one before,
  * lends it. Two of them would each wait for the other's claim, whatever is left. So their claims hold nothing back from
- * the first of them: the one that its call brings least far, per weight. In a tree it has to be first among its siblings,
- * and so its group among those of the group, and so on: up to the group in which that ends, the others lend. If its call
- * is admitted only because of that, they let as much pass as it lacked: those nearest first, and of these those refused
- * longest ago. A tenant that has lent its whole claim lends no more until it is refused again.
+ * the first of them: the one that its call brings least far, per weight. In a tree it has to be first among its
+ * siblings, and so its group among those of the group, and so on: up to the group in which that ends, the others lend.
+ * If its call is admitted only because of that, they let as much pass as it lacked: those nearest first, and of these
+ * those refused longest ago. A tenant that has lent its whole claim lends no more until it is refused again.
  */
 export function borrowFromLenders(judged: Judgement, { available, tau, tolerance }: Budget): void {
   const { tenant, cost, lack } = judged

@@ -118,7 +118,8 @@ function run(trace: Trace): void {
   const { escrow, clock } = escrowOf({ limit, windowMs, reserve, maxTenants, weightOf })
   const slack = Math.min(1e-3, 1e-9 * limit) * SUMMED
   const spent: Spent[] = []
-  // The escrow's time, of which T1 speaks: it stands still after a small step back. Read in each step, as the escrow does.
+  // The escrow's time, of which T1 speaks: it stands still after a small step back. Read in each step, as the escrow
+  // does.
   const time = steady(clock)
   for (const step of steps) {
     clock.advance(step.afterMs)

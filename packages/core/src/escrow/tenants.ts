@@ -249,13 +249,13 @@ interface WantedBounds {
  * The tenants that asked in a window, and the amounts that count in the next one. Of two siblings that want more, the
  * one that got more per weight comes after the other until that has caught up: by a window's guarantee at most, or by
  * the amount that is needed to admit the largest refused cost. A group wants more if a tenant in it does. One that left
- * a part of its guarantee, and does not want more, comes after nobody: the claim of a tenant that is ahead of others ages
- * later, and it would keep that part for nothing from those that wait.
+ * a part of its guarantee, and does not want more, comes after nobody: the claim of a tenant that is ahead of others
+ * ages later, and it would keep that part for nothing from those that wait.
  *
  * All that are ahead of a member are so by one window's budget of the group at most, together, and by the cost that it
- * waits for itself; so does a member enter that has not asked before. Otherwise it would get the many guarantees that wait
- * for the large cost of another one. The sum is of real amounts: one call of a tenant of tiny weight is many guarantees,
- * but changes little for others.
+ * waits for itself; so does a member enter that has not asked before. Otherwise it would get the many guarantees that
+ * wait for the large cost of another one. The sum is of real amounts: one call of a tenant of tiny weight is many
+ * guarantees, but changes little for others.
  */
 export class Memory {
   readonly kept: Kept[] = []
@@ -264,8 +264,8 @@ export class Memory {
   readonly reach: Reach
   readonly #limit: number
   /**
-   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones for
-   * which there is room.
+   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
+   * for which there is room.
    */
   constructor(
     tenants: readonly Tenant[],
@@ -342,9 +342,9 @@ export class Memory {
 
   /**
    * Lets the kept tenants, now `tenants` in the same order, carry their advantages. So that guarantees stay parts of
-   * those above, the amounts carried by the children of a group sum to the group's. The root's
-   * children all carry more, or less, by the same amount per weight: as little as leaves none with less than nothing, but
-   * at most a window's guarantee more. Returns the sum that those carry.
+   * those above, the amounts carried by the children of a group sum to the group's. The root's children all carry more,
+   * or less, by the same amount per weight: as little as leaves none with less than nothing, but at most a window's
+   * guarantee more. Returns the sum that those carry.
    */
   carry(root: Group, tenants: readonly Tenant[], limit: number): number {
     const children = new Map<Group, Node[]>()

@@ -76,7 +76,9 @@ export class AddressFlows {
   }
 }
 
-/** `::ffff:0:0/96`: an IPv4 client on a socket that listens for both; `64:ff9b::/96`: behind a translator (RFC 6052). */
+/**
+ * `::ffff:0:0/96`: an IPv4 client on a socket that listens for both; `64:ff9b::/96`: behind a translator (RFC 6052).
+ */
 const HOLDS_IPV4 = /^(0:0:0:0:0:ffff|64:ff9b:0:0:0:0):/
 /** `::/64` (loopback), `fe80::/10` (link-local), `64:ff9b:1::/48` (NAT64 with a prefix of one's own, RFC 8215). */
 const HAS_NO_SUBNETS = /^(0:0:0:0|fe[89ab].|64:ff9b:1):/

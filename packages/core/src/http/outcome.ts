@@ -19,7 +19,8 @@ export function statusOfError(error: unknown): number | undefined {
  * - Any other status below 500: `success`. It got the resource, even if it was a bad request.
  * - Any other 5xx, or an error and no status at all: `ignored`. A bug says nothing about shortage.
  *
- * Of a client that left, only a `failure` counts: the status is then the framework's default, unless a handler has set it.
+ * Of a client that left, only a `failure` counts: the status is then the framework's default, unless a handler has set
+ * it.
  */
 export function outcomeOf(status: number | undefined, error?: unknown): Outcome {
   if (isShortage(status) || isShortage(statusOfError(error))) return 'failure'

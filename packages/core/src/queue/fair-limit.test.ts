@@ -249,8 +249,8 @@ interface Source {
   readonly perSecond?: number
 }
 
-// Scenarios of a published study of fairness among keys of a job queue (trigger.dev, July 2026): four slots, jobs of
-// 25 ms on average. In order of age a light key waits 1098 and 1107 ms on average; by the study's best schedulers 14 and
+// Scenarios of a published study of fairness among keys of a job queue (trigger.dev, July 2026): four slots, jobs of 25
+// ms on average. In order of age a light key waits 1098 and 1107 ms on average; by the study's best schedulers 14 and
 // 17 ms.
 describe('jobs on four slots', () => {
   const HOLD_MS = 25

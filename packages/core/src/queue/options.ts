@@ -37,8 +37,8 @@ export interface BandOptions {
    */
   share?: number
   /**
-   * Part of its `share` that others may use while it does not: from 0 to 1. With 1 it may have to wait until one of their
-   * requests ends; with 0 its slots are always free for it. @default 1
+   * Part of its `share` that others may use while it does not: from 0 to 1. With 1 it may have to wait until one of
+   * their requests ends; with 0 its slots are always free for it. @default 1
    */
   lendable?: number
   /** Largest part of the slots, including borrowed ones: above 0, at least `share`, up to 1. @default 1 */
@@ -71,7 +71,9 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    * only while the usual duration of its class still fits. @default never
    */
   deadlineMsOf?: (passage: Passage) => number | undefined
-  /** Name of a class of requests that take about equally long: a route, a plan. Up to 1000. @default one class for all */
+  /**
+   * Name of a class of requests that take about equally long: a route, a plan. Up to 1000. @default one class for all
+   */
   classOf?: (passage: Passage) => string
   /** Slots that a request takes while it runs: above 0, up to the capacity. @default 1 */
   width?: number | ((passage: Passage) => number)
@@ -94,9 +96,9 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    */
   bandOf?: (passage: Passage) => number
   /**
-   * Whether an overloaded flow is served newest first: one that has had waiting requests for 100 ms or 5 mean durations,
-   * whichever is longer, without a break, until none of its requests waits. A few are then served soon instead of all too
-   * late. Flows take the same turns in either case. @default false
+   * Whether an overloaded flow is served newest first: one that has had waiting requests for 100 ms or 5 mean
+   * durations, whichever is longer, without a break, until none of its requests waits. A few are then served soon
+   * instead of all too late. Flows take the same turns in either case. @default false
    */
   newestFirst?: boolean
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
@@ -108,8 +110,8 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    */
   perFlowConcurrency?: number | ((flow: string) => number)
   /**
-   * What a gate does when the capacity throws. (If an option's function throws in a gate, the request gets weight 1, one
-   * slot, as the only one of its flow, and no deadline.) @default 'refuse'
+   * What a gate does when the capacity throws. (If an option's function throws in a gate, the request gets weight 1,
+   * one slot, as the only one of its flow, and no deadline.) @default 'refuse'
    */
   onError?: 'admit' | 'refuse'
 }

@@ -401,7 +401,9 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /** Starts a waiting request, if possible. Also true if a request came or left meanwhile: the turn may have changed. */
+  /**
+   * Starts a waiting request, if possible. Also true if a request came or left meanwhile: the turn may have changed.
+   */
   #startWaiting(request: QueuedRequest, nowMs: number): boolean {
     const { changes } = this.#list
     const taken = this.#supply.take(request, nowMs)

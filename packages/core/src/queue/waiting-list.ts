@@ -205,7 +205,9 @@ export class WaitingList {
     return this.#host.slots.isAllowed(request) && this.#bands.allows(request)
   }
 
-  /** The request of {@link next} has its turn, but does not fit: it leaves its fair queue, and is passed from now on. */
+  /**
+   * The request of {@link next} has its turn, but does not fit: it leaves its fair queue, and is passed from now on.
+   */
   hold(request: QueuedRequest): void {
     this.#backfill.hold(request, this.#takeTurn(request))
   }

@@ -18,8 +18,8 @@ export interface QuotaStore {
    * Adds `amountMs` to the debt of `key` if that makes it at most `mostMs`; a negative amount is always taken, and no
    * debt falls below 0. `nowMs` is the gate's clock, for stores without a clock of their own.
    *
-   * All amounts and the answer are times at `unitMs`, the time in which a unit of cost is earned. If the last request of
-   * the key, also a refused one, had another, its debt is the same number of units, and so `unitMs / last` times as
+   * All amounts and the answer are times at `unitMs`, the time in which a unit of cost is earned. If the last request
+   * of the key, also a refused one, had another, its debt is the same number of units, and so `unitMs / last` times as
    * long; from then on it is earned back by the new one. With an infinite `mostMs` this is no request but a correction
    * of one, and the key goes on earning as before. A store for quotas with a constant limit may ignore `unitMs`.
    */

@@ -13,13 +13,15 @@ export type IsLive<T> = (request: Request<T>) => boolean
 export type LaneList = 'out' | 'new' | 'old'
 
 /**
- * A member of a ring that takes turns: a line of requests, oldest first; or a lane whose own ring distributes its turns.
+ * A member of a ring that takes turns: a line of requests, oldest first; or a lane whose own ring distributes its
+ * turns.
  *
  * Lanes form a tree. Below its root are the flows, or the first names of their paths, and below those the next; or
  * SFQ's queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
  */
 export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
-  // In memory in this order. Most lanes are cold when they are touched, so fields that are used together are neighbours.
+  // In memory in this order. Most lanes are cold when they are touched, so fields that are used together are
+  // neighbours.
   next: Lane<T> | undefined = undefined
   previous: Lane<T> | undefined = undefined
   // Until `count` written by the parent's ring alone.

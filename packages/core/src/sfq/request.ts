@@ -29,7 +29,9 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   /** The kind of request under which its cost is learnt. */
   readonly kind: string
   cost: number
-  /** Part of its cost for which its flow is never charged: its cost before others waited, if it did not need to wait. */
+  /**
+   * Part of its cost for which its flow is never charged: its cost before others waited, if it did not need to wait.
+   */
   free = 0
   evicted: Ticket<T> | undefined = undefined
   /** Position in the order of arrival. */

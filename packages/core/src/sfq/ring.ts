@@ -208,7 +208,9 @@ export class Ring<T> {
     return lane.next ?? (lane.place === 'new' ? this.#old.first : undefined)
   }
 
-  /** Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt. */
+  /**
+   * Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt.
+   */
   #covers(lane: Lane<T>, cost: number): boolean {
     if (lane.deficit >= cost * CLOSE) {
       const most = cost + MOST_TURNS * this.#rules.quantum.value * (lane.weight || 1)

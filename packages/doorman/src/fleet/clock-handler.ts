@@ -14,8 +14,8 @@ export interface ClockHandlerSettings {
 }
 
 /**
- * `POST /doorman.Clock/Report`, JSON both ways: a list of a clock's name, and the report of a process that shares it. The answer is its lease,
- * when there is one, or the address of the master. All other requests go to `others`.
+ * `POST /doorman.Clock/Report`, JSON both ways: a list of a clock's name, and the report of a process that shares it.
+ * The answer is its lease, when there is one, or the address of the master. All other requests go to `others`.
  */
 export function clockHandler(settings: ClockHandlerSettings, others: RequestListener): RequestListener {
   const { clocks, masterUrl, maxRequestBytes } = settings

@@ -47,8 +47,8 @@ interface AccountListener {
 const CLOCK_RATE = 0.001
 
 /**
- * Part of a round trip's duration that the estimate keeps at the next one: a draw from above takes longer if that has to
- * draw as well.
+ * Part of a round trip's duration that the estimate keeps at the next one: a draw from above takes longer if that has
+ * to draw as well.
  */
 const FADING = 0.75
 

@@ -27,8 +27,8 @@ interface Polite {
 }
 
 /**
- * Clients of three processes, and a store `roundTripMs` away, that come back when an HTTP adapter tells them to; what each
- * got, window by window.
+ * Clients of three processes, and a store `roundTripMs` away, that come back when an HTTP adapter tells them to; what
+ * each got, window by window.
  */
 async function politeClients(polite: Polite): Promise<number[][]> {
   const { limit, cost, connections, seed, windowMs = WINDOW_MS, windows = WINDOWS, admitted, placeOf } = polite

@@ -120,7 +120,10 @@ export interface DrawingOptions {
    * one process; or `'asked'`, the requested cost. @default 'learned'
    */
   estimates?: 'learned' | 'asked'
-  /** Active tenants known by name, and one more that all others share, with weight 1; in a tree, in each group. @default 10000 */
+  /**
+   * Active tenants known by name, and one more that all others share, with weight 1; in a tree, in each group. @default
+   * 10000
+   */
   maxTenants?: number
   /**
    * The answer of a check if the pool's store fails or does not answer in time, and this process lacks the credit:

@@ -172,8 +172,8 @@ export class Reports {
   }
 
   /**
-   * The report of all tenants, with the sum `all` and the unspent credit `idle`, when the part `elapsed` of the window has
-   * passed: up to the number of names allowed in a pool of `members` members, first the one that asks.
+   * The report of all tenants, with the sum `all` and the unspent credit `idle`, when the part `elapsed` of the window
+   * has passed: up to the number of names allowed in a pool of `members` members, first the one that asks.
    */
   report(
     asker: string | undefined,

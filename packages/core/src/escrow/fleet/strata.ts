@@ -111,9 +111,9 @@ export function newStandings(): Standings {
 }
 
 /**
- * The largest cost that may be served beside the tenants that want no more than their parts, by the last window, and the
- * least for which all was kept in vain: of the first that waits for more than its part. That stays as long as one asks
- * for as much, and none is served.
+ * The largest cost that may be served beside the tenants that want no more than their parts, by the last window, and
+ * the least for which all was kept in vain: of the first that waits for more than its part. That stays as long as one
+ * asks for as much, and none is served.
  */
 export function reachOf(
   { active, wanting, reach, failed: before }: Standings,

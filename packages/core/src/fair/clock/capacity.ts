@@ -84,8 +84,8 @@ export class Delivery {
   }
 
   /**
-   * A request failed. Few failures by chance do not end a run: of thousands of requests a second some always fail, and no
-   * run would last.
+   * A request failed. Few failures by chance do not end a run: of thousands of requests a second some always fail, and
+   * no run would last.
    */
   fails(now: number): void {
     this.#run -= 1 / CHANCE
@@ -124,8 +124,8 @@ export class Delivery {
   }
 
   /**
-   * A test of the last proof at full admission ends, which began like a trouble. The proof holds unless clearly more was
-   * served, and not taken from others.
+   * A test of the last proof at full admission ends, which began like a trouble. The proof holds unless clearly more
+   * was served, and not taken from others.
    */
   holds(now: number, meanCost: number, isTaken: boolean): boolean {
     const expected = this.perSecond * (now - this.#troubleAt)
@@ -145,7 +145,9 @@ export class Delivery {
     return Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)
   }
 
-  /** Others give way, if soon more fails: this `part` of what was shown was perhaps delivered to a process that left. */
+  /**
+   * Others give way, if soon more fails: this `part` of what was shown was perhaps delivered to a process that left.
+   */
   doubt(part: number): void {
     this.#shown *= 1 - part
   }

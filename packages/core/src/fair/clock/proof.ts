@@ -395,17 +395,17 @@ export class DeliverySlope {
 /** Size of the bucket, in requests of mean cost: random variation empties it often, and seldom for long. */
 const BUCKET_REQUESTS = 8
 /**
- * Least correlation of a sole user. One process alone measures .4 to .6 for most stores from 2 to 100 requests and loads
- * from 1.05 to 2.5; one of two equal processes less than .35, one of four less than .25.
+ * Least correlation of a sole user. One process alone measures .4 to .6 for most stores from 2 to 100 requests and
+ * loads from 1.05 to 2.5; one of two equal processes less than .35, one of four less than .25.
  */
 const SOLE = 0.38
 
 /**
  * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
  * occur while a bucket is empty that is drained by these requests and filled at the rate of service. If other processes
- * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases more
- * is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and the
- * request failed.
+ * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases
+ * more is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and
+ * the request failed.
  *
  * O(1) per request, allocates nothing. Times in seconds.
  */

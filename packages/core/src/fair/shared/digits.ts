@@ -11,7 +11,9 @@ function characters(): string {
   return printable.filter((each) => each !== '"' && each !== '\\').join('')
 }
 
-/** Writes numbers in base 46: the lowest digit first, and the last one in characters of its own, so nothing separates. */
+/**
+ * Writes numbers in base 46: the lowest digit first, and the last one in characters of its own, so nothing separates.
+ */
 export class DigitWriter {
   text = ''
 
@@ -51,7 +53,10 @@ export class DigitWriter {
 /** Of a text that cannot be read. */
 export const MALFORMED: Error = /* @__PURE__ */ new Error('not what was packed')
 
-/** Reads what {@link DigitWriter} has written. Throws {@link MALFORMED} for anything else, and for numbers beyond bounds. */
+/**
+ * Reads what {@link DigitWriter} has written. Throws {@link MALFORMED} for anything else, and for numbers beyond
+ * bounds.
+ */
 export class DigitReader {
   readonly #text: string
   #at = 0

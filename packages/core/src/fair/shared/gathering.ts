@@ -4,8 +4,8 @@ import { MOST_PART, median } from './trust.js'
 
 /**
  * The state from which an arbiter starts, after the latest of these greetings; `undefined` if that changes nothing. If
- * half of the processes had an arbiter before, which told all the same, it is the median of theirs; otherwise the sum of
- * the parts of the others, if most of them see a shortage. No part counts as much larger than most.
+ * half of the processes had an arbiter before, which told all the same, it is the median of theirs; otherwise the sum
+ * of the parts of the others, if most of them see a shortage. No part counts as much larger than most.
  */
 export function gathered(greetings: readonly ClockGreeting[]): ClockBelief | undefined {
   const followers = greetings.filter(({ following }) => following)

@@ -216,8 +216,8 @@ const AGES = 4
 function packSlot(to: DigitWriter, sums: SlotSums, usual: number): void {
   const { slot, letIn, refused, known, ahead, strained, settled, ended } = sums
   const amounts = [letIn, refused, ...ended.flatMap(({ success, failure, ignored }) => [success, failure, ignored])]
-  // Usually all requests cost 1, all flows are known, and those that are ahead are refused. While nothing is short, they
-  // are admitted.
+  // Usually all requests cost 1, all flows are known, and those that are ahead are refused. While nothing is short,
+  // they are admitted.
   const hasCosts = amounts.some(([requests, cost]) => requests !== cost)
   const rest = [letIn[0] + refused[0] - known, refused[0] - ahead, strained]
   const hasRest = settled !== 0 || rest.some((each) => each !== 0)
