@@ -422,3 +422,25 @@ describe.each([false, true])('a large call for which many tenants lend their cla
     for (const look of looks) look.mockRestore()
   })
 })
+
+describe('what has no bound', () => {
+  it('calls above the share of their group, beside smaller ones of a sibling, may never be served', () => {
+    const children = [
+      { name: 'one', weight: 1, children: leaf('a') },
+      { name: 'two', weight: 1, children: leaf('b', 'large') },
+    ]
+    const tree = hierarchy({ name: 'all', children })
+    const served = (cost: number): number =>
+      total(use([{ name: 'a', cost: 10 }, { name: 'b', cost: 10 }, { name: 'large', cost }], { tree })['large'])
+    // A quarter of all budget is its share.
+    expect(served(490)).toBeGreaterThan((0.85 * WINDOWS * LIMIT) / 4)
+    expect(served(510)).toBeLessThan((0.2 * WINDOWS * LIMIT) / 4)
+  })
+
+  it('where windows slide, calls of more than half of the limit may never be served beside small ones', () => {
+    const served = (cost: number): number =>
+      total(use([{ name: 'a', cost: 10, everyMs: 5 }, { name: 'large', cost }], { window: 'sliding' })['large'])
+    expect(served(333)).toBeGreaterThan(0.3 * WINDOWS * LIMIT)
+    expect(served(600)).toBeLessThan(0.05 * WINDOWS * LIMIT)
+  })
+})

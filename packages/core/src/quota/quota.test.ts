@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type Refusal } from '../index.js'
-import { manualClock, settled } from '../testing/index.js'
+import { manualClock, seededRandom, settled } from '../testing/index.js'
 import { MemoryQuotaStore, type QuotaOptions, type QuotaStore, quota } from './index.js'
 
 type Options = QuotaOptions<[{ readonly flow: string; readonly cost: number }]>
@@ -463,6 +463,24 @@ describe('the memory of quotas', () => {
       store.take(`key ${at}`, -1, Number.POSITIVE_INFINITY, at)
     }
     expect(store.size).toBeLessThanOrEqual(250)
+  })
+
+  it('forgets nothing while no more keys than it may keep are in debt', () => {
+    const store = new MemoryQuotaStore({ maxKeys: 100 })
+    const random = seededRandom(1)
+    let taken = 0
+    for (let at = 0; at < 10_000; at++)
+      if (store.take(`key ${Math.floor(random() * 100)}`, 1_000_000, 5_000_000, at).taken) taken++
+    expect(taken).toBe(500)
+    expect(store.size).toBe(100)
+  })
+
+  it('lets keys go also where only keys ask that it knows, beside one with a debt for ever', () => {
+    const store = new MemoryQuotaStore()
+    store.take('overdrawn', 1e15, Number.POSITIVE_INFINITY, 0)
+    for (let at = 0; at < 10_000; at++) store.take(`key ${at}`, 10_000, 20_000, at)
+    for (let at = 20_000; at < 60_000; at++) store.take(`key ${at % 10}`, 1, 20_000, at)
+    expect(store.size).toBeLessThanOrEqual(100)
   })
 
   it('forgets no key that asks, though it is refused, before those that do not', () => {

@@ -130,8 +130,10 @@ export class MemoryQuotaStore implements QuotaStore {
   /** As {@link QuotaStore.take}; without `unitMs`, the key earns as before. */
   take(key: string, amountMs: number, mostMs: number, nowMs: number, unitMs?: number): QuotaLevel {
     let youngMs = this.#young.get(key, nowMs)
-    if (youngMs === undefined || nowMs - this.#young.originMs > mostMs) {
-      this.#proceed(mostMs, nowMs)
+    const isLong = nowMs - this.#young.originMs > mostMs
+    if (youngMs === undefined || isLong || this.#old.size > 0 || this.#isGrown) {
+      const isNew = youngMs === undefined && this.#old.get(key, nowMs) === undefined
+      this.#proceed(mostMs, nowMs, isNew)
       youngMs = this.#young.get(key, nowMs)
     }
     const isYoung = youngMs !== undefined
@@ -163,35 +165,37 @@ export class MemoryQuotaStore implements QuotaStore {
     this.#old.delete(key)
   }
 
-  /** Examines some old keys, and turns when there are none left, or the store is full. */
-  #proceed(mostMs: number, nowMs: number): void {
-    const isFull = this.#young.size >= this.#maxKeys / 2
+  /** Many keys have come since the last turn: a turn finds those without debt. */
+  get #isGrown(): boolean {
+    return this.#young.size > 2 * this.#stayed + FEW
+  }
+
+  /** Examines some old keys, turns when there are none left, and forgets one if the store is full and one more comes. */
+  #proceed(mostMs: number, nowMs: number, isNew: boolean): void {
     const { originMs } = this.#young
     // Times since the origin are as exact as debts if they are not much longer.
     const isLong = originMs === Number.NEGATIVE_INFINITY || nowMs - originMs > mostMs
-    const isGrown = this.#young.size > 2 * this.#stayed + FEW
-    if (isFull || (this.#old.size === 0 && (isLong || isGrown))) {
-      // Keys in debt are forgotten only if the store is full.
+    if (this.#old.size === 0 && (isLong || this.#isGrown || this.#young.size >= this.#maxKeys)) {
       this.#old = this.#young
       this.#young = new QuotaDebts(nowMs)
       this.#stayed = 0
-      return
     }
     if (this.#old.size > 0 && this.#old.isFree(nowMs)) {
       this.#old = new QuotaDebts(nowMs)
       this.#stayed = this.#young.size
     }
-    // Old keys that are soon free cost nothing: they go all at once.
-    if (this.#young.size < this.#old.size / 2) return
-    for (let looks = 0; looks < LOOKS && this.#old.size > 0; looks++) {
-      const key = this.#old.next()
-      if (key === undefined) continue
+    // Most old keys may soon be free, and then go all at once: one look, so that a single long debt does not keep them.
+    const most = this.#young.size < this.#old.size / 2 ? 1 : LOOKS
+    for (let looks = 0; looks < most && this.#old.size > 0; looks++) {
+      const key = this.#old.next() ?? this.#old.next()!
       const debtMs = this.#old.get(key, nowMs)!
+      const isFull = isNew && this.size >= this.#maxKeys
       // In a store that fills up, keys that do not ask stay old.
-      if (debtMs > 0 && this.size >= this.#maxKeys / 2) continue
+      if (debtMs > 0 && !isFull && this.size >= this.#maxKeys / 2) continue
       const unitMs = this.#old.unitOf(key)
       this.#old.delete(key)
-      if (debtMs <= 0) continue
+      // Keys in debt are forgotten only if the store is full.
+      if (debtMs <= 0 || isFull) continue
       this.#stayed++
       this.#young.set(key, debtMs, nowMs, unitMs)
     }

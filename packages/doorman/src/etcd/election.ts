@@ -6,7 +6,7 @@ import { type EtcdPlace, Pause, WatchedKey } from './watched-key.js'
 /** A candidate of the election: a `DoormanServer` is one. */
 interface Candidate {
   won(how: { afterNobody: boolean; before: string | undefined }): void
-  leaseRecord(about?: { before?: string | undefined; repository?: ResourceRepository }): string
+  leaseRecord(about?: { before?: string | undefined; repository?: ResourceRepository; within?: number }): string
   lost(master?: string): void
   lockVanished(): void
   lockHolds(ms: number, sentMs: number): void
@@ -111,11 +111,12 @@ export class EtcdElection {
    * finds that. While etcd does not answer, it tries again. Rejects if the configuration is invalid.
    */
   async record(repository: ResourceRepository): Promise<void> {
-    const { candidate, log } = this.#settings
+    const { candidate, delaySeconds, log } = this.#settings
     // A campaign that has begun writes the lengths of the present configuration.
     await this.#campaigning?.catch(() => {})
     while (this.#isMaster && !this.#stopping) {
-      const leases = candidate.leaseRecord({ repository })
+      // If the answer is lost, the old configuration stays until the lock has run out.
+      const leases = candidate.leaseRecord({ repository, within: delaySeconds })
       if (leases === candidate.leaseRecord()) return
       try {
         await this.#key.use((etcd) =>

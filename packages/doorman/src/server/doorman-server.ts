@@ -186,12 +186,20 @@ export class DoormanServer implements CapacityService {
   /**
    * How long the grants of this server may last: text to keep beside the lock before it grants anything, for its
    * successor. `before` is the text of its predecessor, and `repository` a configuration that is about to come into
-   * force. Throws if that is invalid.
+   * force, `within` that many seconds. Throws if that is invalid.
    */
-  leaseRecord({ before, repository }: { before?: string | undefined; repository?: ResourceRepository } = {}): string {
+  leaseRecord({
+    before,
+    repository,
+    within,
+  }: {
+    before?: string | undefined
+    repository?: ResourceRepository
+    within?: number
+  } = {}): string {
     const templates = repository === undefined ? this.#node.templates : new Templates(repository).all
     const leases = before === undefined ? this.#leases : this.#leasesBefore(before)
-    return leases.followedBy(templates, this.#now()).toString()
+    return leases.followedBy(templates, this.#now(), within).toString()
   }
 
   /**

@@ -64,6 +64,30 @@ describe('a master with shorter leases than its predecessor', () => {
     expect(ask(second, 'busy').capacity).toBe(100)
   })
 
+  it('grants nothing twice where the old leases go on for a while after the record was written', () => {
+    const { clock, master, ask, mostHeld } = world()
+    const shorter = repository(entry(5))
+    const first = master(repository(entry(60)), { afterNobody: true })
+    const before = first.leaseRecord({ repository: shorter, within: 10 })
+    clock.advance(9_000)
+    const silent = ask(first, 'silent')
+    clock.advance(1_000)
+    expect(mostHeld(master(shorter, { before }), silent)).toBe(100)
+  })
+
+  it('reserves no longer because a clock was ahead when the leases were shortened', () => {
+    const { clock, master, ask } = world()
+    const shorter = repository(entry(5))
+    const ahead = LeaseRecord.of([entry(60)]).followedBy(shorter.resources, EPOCH_MS / 1_000 + 86_400)
+    clock.advance(70_000)
+    const second = master(shorter, { before: ahead.toString() })
+    clock.advance(61_000)
+    expect(ask(second, 'busy').capacity).toBe(100)
+    const third = master(shorter, { before: second.leaseRecord() })
+    clock.advance(6_000)
+    expect(ask(third, 'busy').capacity).toBe(100)
+  })
+
   it('grants nothing twice where the leases were shortened twice, and the first time while the server ran', () => {
     const { clock, master, ask, mostHeld } = world()
     const first = master(repository(entry(600)), { afterNobody: true })

@@ -44,13 +44,15 @@ export class LeaseRecord {
     }
   }
 
-  /** The record after another configuration has come into force at `now`. */
-  followedBy(templates: readonly ResourceTemplate[], now: number): LeaseRecord {
+  /** The record when another configuration comes into force: at `now`, or up to `within` seconds later. */
+  followedBy(templates: readonly ResourceTemplate[], now: number, within = 0): LeaseRecord {
     const present = lengthsOf(templates)
     const text = JSON.stringify(present)
-    if (text === JSON.stringify(this.#present)) return this
+    // What is former already has ended by now: a later time is from a clock that was ahead.
+    const ended = this.#former.map(({ leases, until }) => ({ leases, until: Math.min(until, Math.ceil(now)) }))
+    if (text === JSON.stringify(this.#present)) return new LeaseRecord(present, ended)
     const former = new Map<string, Former>()
-    for (const each of [...this.#former, { leases: this.#present, until: Math.ceil(now) }])
+    for (const each of [...ended, { leases: this.#present, until: Math.ceil(now + within) }])
       if (longestOf(each.leases) + each.until > now) former.set(JSON.stringify(each.leases), each)
     former.delete(text)
     return new LeaseRecord(present, [...former.values()])
@@ -60,7 +62,7 @@ export class LeaseRecord {
   endOf(resourceId: string, grantedAt: number): number {
     let end = Number.NEGATIVE_INFINITY
     for (const { leases, until } of [...this.#former, { leases: this.#present, until: grantedAt }])
-      end = Math.max(end, until + this.#secondsOf(resourceId, leases))
+      end = Math.max(end, Math.min(until, grantedAt) + this.#secondsOf(resourceId, leases))
     return end
   }
 

@@ -211,6 +211,20 @@ describe('a capacity that changes', () => {
     }
   })
 
+  it('that is a tenth in each second turn of twenty seconds: serves half of what is served without control', () => {
+    const service: Service = {
+      ratesAt: () => [60, 5, 5, 5, 5, 5, 5],
+      mostAsked: 90,
+      capacityAt: (seconds) => (seconds % 40 < 20 ? 100 : 10),
+      burst: 10,
+      seconds: 240,
+      fair: {},
+    }
+    for (const seed of seeds) {
+      expect(servedOfNone(service, seed, 0, 240)).toBeGreaterThan(0.5)
+    }
+  })
+
   it('that was nearly none for two minutes: a store of two is used again, if not to the full', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
     const service: Service = {
