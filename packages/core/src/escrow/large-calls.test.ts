@@ -431,7 +431,16 @@ describe('what has no bound', () => {
     ]
     const tree = hierarchy({ name: 'all', children })
     const served = (cost: number): number =>
-      total(use([{ name: 'a', cost: 10 }, { name: 'b', cost: 10 }, { name: 'large', cost }], { tree })['large'])
+      total(
+        use(
+          [
+            { name: 'a', cost: 10 },
+            { name: 'b', cost: 10 },
+            { name: 'large', cost },
+          ],
+          { tree },
+        )['large'],
+      )
     // A quarter of all budget is its share.
     expect(served(490)).toBeGreaterThan((0.85 * WINDOWS * LIMIT) / 4)
     expect(served(510)).toBeLessThan((0.2 * WINDOWS * LIMIT) / 4)
@@ -439,7 +448,15 @@ describe('what has no bound', () => {
 
   it('where windows slide, calls of more than half of the limit may never be served beside small ones', () => {
     const served = (cost: number): number =>
-      total(use([{ name: 'a', cost: 10, everyMs: 5 }, { name: 'large', cost }], { window: 'sliding' })['large'])
+      total(
+        use(
+          [
+            { name: 'a', cost: 10, everyMs: 5 },
+            { name: 'large', cost },
+          ],
+          { window: 'sliding' },
+        )['large'],
+      )
     expect(served(333)).toBeGreaterThan(0.3 * WINDOWS * LIMIT)
     expect(served(600)).toBeLessThan(0.05 * WINDOWS * LIMIT)
   })
