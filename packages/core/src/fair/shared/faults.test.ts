@@ -23,7 +23,7 @@ describe('when something fails', () => {
         if (second === 30) during.push(...processes.slice(0, 4).map(({ tracker }) => tracker.snapshot()))
       },
       40,
-      // In 72 runs both differences are .05; of three runs they are .02 to .08, by chance.
+      // Of many runs both differences are .05; of three runs they are .02 to .08, by chance.
       0.07,
     )
     for (const { sharing, capacityPerSecond } of during.slice(0, 4)) {
