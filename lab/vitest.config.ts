@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
 // `pnpm test:deep` runs properties with hundreds of times as many inputs.
@@ -12,8 +11,6 @@ const config: UserProjectConfigExport = defineProject({
     testTimeout: isDeep ? 7_200_000 : 180_000,
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
     isolate: false,
-    // On two cores vitest would have one.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })
 

@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
 // `pnpm test:deep` gives properties hundreds of times as many runs.
@@ -21,8 +20,6 @@ const config: UserProjectConfigExport = defineProject({
     testTimeout: isDeep ? 7_200_000 : 180_000,
     // A process for each file takes a third of the time of them all.
     isolate: false,
-    // On two cores vitest would have one: this is the longest run, and at its end the only one.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
   },
 })
 
