@@ -146,11 +146,13 @@ export class Plane {
     }
   }
 
-  /** Adds another one, whose level is `factor` times this one's, or subtracts it. */
-  add(other: Plane, factor: number, sign: 1 | -1): void {
-    this.weight += sign * factor * other.weight
-    this.fading += sign * factor * other.fading
-    this.passed += sign * other.passed
+  /** Becomes another one, whose level is `factor` times this one's. */
+  scale(other: Plane, factor: number): void {
+    this.clear()
+    if (factor === 0) return
+    this.weight = other.weight * factor
+    this.fading = other.fading * factor
+    this.passed = other.passed
     this.shrink(other.lowLevel / factor, other.highLevel / factor, other.lowFaded / factor, other.highFaded / factor)
   }
 

@@ -243,20 +243,10 @@ export class Group extends Node implements LevelledClaims {
     return this.#large?.leastTag(most, child.slot) ?? Number.POSITIVE_INFINITY
   }
 
-  /** The claims that others lend to a child, and the rest of the own claims of groups with such others. */
-  lentTo(child: Group | Tenant, tau: number): number {
-    const all = this.#lentIn(tau)
-    if (!this.#lenders.has(child)) return all
-    return all - (child instanceof Group ? child.excess(tau) + child.#lentIn(tau) : child.ownClaim(tau))
-  }
-
-  #lentIn(tau: number): number {
+  /** The claims of all that lend in here. */
+  lendable(tau: number): number {
+    this.locate()
     return this.#lent?.total(this.level, tau) ?? 0
-  }
-
-  /** The part of its own claim that no child claims. */
-  excess(tau: number): number {
-    return Math.max(0, this.ownClaim(tau) - this.total(this.level, tau))
   }
 
   /** A tenant lends its claim; it was refused last. */
@@ -342,17 +332,9 @@ export class Group extends Node implements LevelledClaims {
 
   readonly #lentPlaneOf = (slot: number, level: number, faded: number): Plane => {
     const group = this.#groups[slot]!
-    if (group.#lenders.size === 0) {
-      claim.clear()
-      return claim
-    }
     const factor = (group.part * group.weight) / group.activeWeight
-    const lent = group.#lent?.near(factor * level, factor * faded)
-    const plane = this.#planeOf(slot, level, faded)
-    // Of its claim, it keeps those of its children that do not lend.
-    plane.add(group.#claims!.near(factor * level, factor * faded), factor, -1)
-    if (lent !== undefined) plane.add(lent, factor, 1)
-    return plane
+    claim.scale(group.#lent!.near(factor * level, factor * faded), factor)
+    return claim
   }
 }
 

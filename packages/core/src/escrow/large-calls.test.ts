@@ -178,28 +178,6 @@ describe.each(['paced', 'strict'] as const)('two groups, in which the first one 
   })
 })
 
-describe.each(['paced', 'strict'] as const)('in groups of unequal weight (%s)', (reserve) => {
-  const tree = hierarchy({
-    name: 'all',
-    children: [
-      { name: 'one', weight: 2, children: leaf('a', 'c') },
-      { name: 'two', weight: 1, children: [{ name: 'inner', weight: 1, children: leaf('b') }, ...leaf('d')] },
-    ],
-  })
-
-  it.each([90, 200, 300])(
-    'four tenants that ask for nearly all of the limit, every %d ms, use every window',
-    (everyMs) => {
-      const used = use(
-        ['a', 'b', 'c', 'd'].map((name) => ({ name, cost: 990, everyMs })),
-        { tree, reserve },
-      )
-      expect(inAll(used)).toEqual(Array.from({ length: WINDOWS - 1 }, () => 990))
-      for (const amounts of Object.values(used)) expect(total(amounts)).toBeGreaterThanOrEqual(2 * 990)
-    },
-  )
-})
-
 describe('a tenant that was refused for more than its part of the limit', () => {
   const tree = hierarchy({
     name: 'all',

@@ -1,7 +1,7 @@
 import { type Budget, TIE } from './budget.js'
 import type { Group } from './group.js'
 import type { Judgement } from './judgement.js'
-import type { Tenant } from './tenants.js'
+import type { Node, Tenant } from './tenants.js'
 
 /** Tenants that wait, in order of refusal. */
 export class WaitingTenants {
@@ -62,33 +62,23 @@ export class WaitingTenants {
  */
 export function borrowFromLenders(judged: Judgement, { available, tau, tolerance }: Budget): void {
   const { tenant, cost, lack } = judged
-  let lent = 0
-  for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-    if ((node.passed + cost) / node.weight > node.parent.leastLargeTag(node, available) * TIE) break
-    lent += node.parent.lentTo(node, tau)
-    if (lent < lack - tolerance) continue
-    judged.borrowFromLenders()
-    return
-  }
+  const scope = scopeOf(tenant, cost, available)
+  if (scope === undefined) return
+  const own = tenant.lends ? tenant.ownClaim(tau) : 0
+  if (scope.lendable(tau) - own >= lack - tolerance) judged.borrowFromLenders()
 }
 
-/** Lenders let pass the amount that an allowed cost lacks. What their groups claim beyond their members goes first. */
+/** Lenders let pass the amount that an allowed cost lacks. */
 export function takeFromLenders({ tenant, lack }: Judgement, { tau, tolerance }: Budget): void {
   let missing = lack
   for (let node: Group | Tenant = tenant; node.parent !== undefined && missing > tolerance; node = node.parent)
     for (const lender of node.parent.lenders(node)) {
       locate(lender)
       const claim = lender.ownClaim(tau)
-      let above = 0
-      for (let group = lender.parent; group !== node.parent; group = group.parent!) above += group.excess(tau)
-      const lent = Math.min(claim + above, missing)
-      const own = Math.max(0, lent - above)
-      for (let one: Group | Tenant = lender; one !== node.parent; one = one.parent!) {
-        one.passed = one.passedBy(tau) + Math.max(0, lent - above)
-        if (one.parent !== node.parent) above -= one.parent!.excess(tau)
-      }
+      const lent = Math.min(claim, missing)
+      for (let one: Node = lender; one !== node.parent; one = one.parent!) one.passed = one.passedBy(tau) + lent
       recount(lender, tau)
-      if (claim - own <= tolerance) unlend(lender, tau)
+      if (claim - lent <= tolerance) unlend(lender, tau)
       missing -= lent
       if (missing <= tolerance) return
     }
@@ -107,6 +97,15 @@ export function unlend(tenant: Tenant, tau: number): void {
   tenant.parent.unlend(tenant, tau)
 }
 
+/** The highest group up to which it is a tenant's turn among those; undefined if it is not the first in its own. */
+function scopeOf(tenant: Tenant, cost: number, most: number): Group | undefined {
+  let scope: Group | undefined
+  for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+    if ((node.passed + cost) / node.weight > node.parent.leastLargeTag(node, most) * TIE) break
+    scope = node.parent
+  }
+  return scope
+}
 /** Updates the groups of a node about it. */
 export function recount(from: Group | Tenant, tau: number): void {
   from.parent?.locate()
