@@ -432,7 +432,7 @@ describe('calls above the share of their group', () => {
       expect(total(used['large'])).toBeGreaterThan(0.7 * part * WINDOWS * LIMIT)
       expect(total(used['large'])).toBeLessThan(1.2 * part * WINDOWS * LIMIT + 2 * cost)
       expect(total(used['a'])).toBeGreaterThan(
-        0.9 * (root.children[0]!.weight / (root.children[0]!.weight + 1)) * WINDOWS * LIMIT,
+        0.9 * (root.children[0].weight / (root.children[0].weight + 1)) * WINDOWS * LIMIT,
       )
       expect(total(inAll(used))).toBeGreaterThan(0.9 * (WINDOWS - 1) * LIMIT)
     }

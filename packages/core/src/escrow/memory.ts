@@ -189,35 +189,36 @@ export class Memory {
       spare(group, 0)
     }
     const isGroup = (child: Node): child is Group => children.has(child as Group)
+    const least = new Map([...children.keys()].map((group) => [group, Math.min(...hungryIn(group).map(shareAhead))]))
+    const aheadBy = ({ ahead, weight, parent }: Node): number => ahead - least.get(parent!)! * weight
     /** The call for which it waits, above its part of the limit; of a group, that of its first member. */
     const callOf = (node: Node): number => {
-      if (!isGroup(node)) return standings.get(node)!.large
-      const first = firstOf(hungryIn(node))
-      return first === undefined ? 0 : callOf(first)
+      const first = isGroup(node) ? firstOf(node) : undefined
+      return first === undefined ? (standings.get(node)?.large ?? 0) : callOf(first)
     }
-    /** The one that got least, per weight; of several, the one with the largest call. */
-    const firstOf = (members: readonly Node[]): Node | undefined => {
-      const least = members.reduce((share, member) => Math.min(share, shareAhead(member)), Number.POSITIVE_INFINITY)
-      const few = members.filter(({ ahead, weight }) => ahead - least * weight <= tolerance)
-      return few.length > 0 ? few.reduce((one, other) => (callOf(other) > callOf(one) ? other : one)) : undefined
-    }
-    // It comes before its siblings by that call, in this window only: its advantage stays.
-    const advantages = new Map<Node, number>()
-    for (const group of isWhole ? children.keys() : []) {
+    const excess = (node: Node): number => (isGroup(node) ? callOf(node) - limit * node.due - aheadBy(node) : 0)
+    /** A group whose call exceeds its part by more than it is ahead; otherwise the member that got least. */
+    const firstOf = (group: Group): Node | undefined => {
       const hungry = hungryIn(group)
-      const least = Math.min(...hungry.map(shareAhead))
-      const excess = (child: Node): number => callOf(child) - limit * child.due - (child.ahead - least * child.weight)
-      const large = hungry.filter((child) => isGroup(child) && excess(child) > tolerance)
-      if (large.length === 0) continue
-      const first = large.reduce((one, other) => (excess(other) > excess(one) ? other : one))
-      const call = callOf(first)
-      for (let above = group; isGroup(above); ) {
-        const next = above === group ? first : firstOf(hungryIn(above))!
-        for (const member of children.get(above)!) if (!advantages.has(member)) advantages.set(member, member.ahead)
-        next.ahead = -call
-        spare(above, Number.NEGATIVE_INFINITY)
-        above = next as Group
-      }
+      const large = largest(hungry, excess)
+      if (large !== undefined && excess(large) > tolerance) return large
+      return largest(
+        hungry.filter((member) => aheadBy(member) <= tolerance),
+        callOf,
+      )
+    }
+    const before = new Map<Node, number>()
+    for (const group of isWhole ? children.keys() : []) {
+      let first = firstOf(group)
+      if (first === undefined || excess(first) <= tolerance) continue
+      for (const call = callOf(first); first !== undefined; first = isGroup(first) ? firstOf(first) : undefined)
+        before.set(first, call)
+    }
+    // They come first in this window only: their advantages stay.
+    const advantages = new Map([...standings.keys()].map((node) => [node, node.ahead]))
+    for (const [node, call] of before) {
+      node.ahead = -call
+      spare(node.parent!, Number.NEGATIVE_INFINITY)
     }
     const evenly = (group: Group): number =>
       children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
@@ -241,7 +242,7 @@ export class Memory {
         if (isGroup(child)) give(child, child.carried / child.activeWeight)
       }
     }
-    const most = advantages.size > 0 ? Number.POSITIVE_INFINITY : evenly(root) + limit / root.activeWeight
+    const most = before.size > 0 ? Number.POSITIVE_INFINITY : evenly(root) + limit / root.activeWeight
     give(root, Math.min(most, needed(root)))
     for (const [member, ahead] of advantages) member.ahead = ahead
     return children.get(root)!.reduce((sum, { carried }) => sum + carried, 0)
@@ -269,6 +270,16 @@ function levelAbove(members: readonly Node[], part: number): number {
     below += member.ahead
   }
   return weight > 0 ? (room + below) / weight : 0
+}
+
+/** The first one with the largest value. */
+function largest(nodes: readonly Node[], of: (node: Node) => number): Node | undefined {
+  let [most, first]: [number, Node | undefined] = [Number.NEGATIVE_INFINITY, undefined]
+  for (const node of nodes) {
+    const value = of(node)
+    if (value > most) [most, first] = [value, node]
+  }
+  return first
 }
 
 function weightOf(members: readonly Node[]): number {
