@@ -427,13 +427,12 @@ describe('calls above the share of their group', () => {
     ['a quarter, in two levels', deep, 260, 1 / 8, asks('a', 'b', 'c')],
     ['a quarter, in two levels, more than the upper one', deep, 600, 1 / 8, asks('a', 'b', 'c')],
   ] as const)('are served beside smaller ones of a sibling: %s', (_, root, cost, part, others) => {
+    const weight = root.children?.[0]?.weight ?? 1
     for (const reserve of ['paced', 'strict'] as const) {
       const used = use([...others, { name: 'large', cost }], { tree: hierarchy(root), reserve })
       expect(total(used['large'])).toBeGreaterThan(0.7 * part * WINDOWS * LIMIT)
       expect(total(used['large'])).toBeLessThan(1.2 * part * WINDOWS * LIMIT + 2 * cost)
-      expect(total(used['a'])).toBeGreaterThan(
-        0.9 * (root.children[0].weight / (root.children[0].weight + 1)) * WINDOWS * LIMIT,
-      )
+      expect(total(used['a'])).toBeGreaterThan(0.9 * (weight / (weight + 1)) * WINDOWS * LIMIT)
       expect(total(inAll(used))).toBeGreaterThan(0.9 * (WINDOWS - 1) * LIMIT)
     }
   })

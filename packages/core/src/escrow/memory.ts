@@ -193,8 +193,9 @@ export class Memory {
     const aheadBy = ({ ahead, weight, parent }: Node): number => ahead - least.get(parent!)! * weight
     /** The call for which it waits, above its part of the limit; of a group, that of its first member. */
     const callOf = (node: Node): number => {
-      const first = isGroup(node) ? firstOf(node) : undefined
-      return first === undefined ? (standings.get(node)?.large ?? 0) : callOf(first)
+      if (!isGroup(node)) return standings.get(node)!.large
+      const first = firstOf(node)
+      return first === undefined ? 0 : callOf(first)
     }
     const excess = (node: Node): number => (isGroup(node) ? callOf(node) - limit * node.due - aheadBy(node) : 0)
     /** A group whose call exceeds its part by more than it is ahead; otherwise the member that got least. */
