@@ -35,10 +35,10 @@ interface Row {
   /** Demand, in multiples of the capacity of one thread. */
   load: number
   /**
-   * By the loop's own lateness and its quota's, as is the default; without the quota's; by the whole lateness; or by a
-   * peer.
+   * By the loop's own lateness and its quota's, as is the default; without the quota's; by the whole lateness; by a
+   * peer; or at random by the known load, which shows what the refusals alone cost.
    */
-  shed: false | 'own' | 'no quota' | 'all' | 'overload-protection' | 'under-pressure'
+  shed: false | 'own' | 'no quota' | 'all' | 'overload-protection' | 'under-pressure' | 'known'
   /** Time that a request waits without computing, in milliseconds; `load` is then in thousands of requests a second. */
   waitMs?: number
   /** Blocks the loop for this time, every 1.5 s. */
@@ -55,6 +55,8 @@ const ROWS: readonly Row[] = [
   { name: 'x 2, shedder', handlerMs: 4, load: 2, shed: 'own' },
   { name: 'x 4, none', handlerMs: 4, load: 4, shed: false },
   { name: 'x 4, shedder', handlerMs: 4, load: 4, shed: 'own' },
+  { name: 'x 2, known load', handlerMs: 4, load: 2, shed: 'known' },
+  { name: 'x 4, known load', handlerMs: 4, load: 4, shed: 'known' },
   { name: '25 ms handler x 0.5, shedder', handlerMs: 25, load: 0.5, shed: 'own' },
   { name: '25 ms handler x 2, shedder', handlerMs: 25, load: 2, shed: 'own' },
   { name: 'pauses x 0.4, none', handlerMs: 4, load: 0.4, shed: false, pauseMs: 150 },
@@ -76,10 +78,10 @@ const ROWS: readonly Row[] = [
 
 const BUSY = 'for (;;);'
 
-async function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): Promise<void> {
+async function serve({ handlerMs, waitMs = 0, load, shed, pauseMs = 0 }: Row): Promise<void> {
   // The load generator may have been given precedence; the server competes as any other process.
   setPriority(0)
-  const guard = await guardOf(shed)
+  const guard = await guardOf(shed, load)
   const server = createServer((req, res) => {
     if (req.url === '/warm') {
       // Long enough that every request opens a connection of its own.
@@ -106,8 +108,9 @@ async function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): Promise
 }
 
 /** Admits a request and returns the function to call at its end; undefined: refused. */
-async function guardOf(shed: Row['shed']): Promise<() => (() => void) | undefined> {
+async function guardOf(shed: Row['shed'], load: number): Promise<() => (() => void) | undefined> {
   if (shed === false) return () => () => {}
+  if (shed === 'known') return () => (Math.random() * load < 1 ? () => {} : undefined)
   if (shed === 'overload-protection') {
     const protect = overloadProtection('http', { production: true, maxEventLoopDelay: PEER_MS })
     return () => (protect.overload ? undefined : () => {})

@@ -1,3 +1,4 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Quota } from '../admission/decision.js'
@@ -94,6 +95,7 @@ describe('rateLimitFields', () => {
           if (w !== undefined) expect(w).toBeGreaterThanOrEqual(1)
         }
       }),
+      propertyRuns(),
     )
   })
 })

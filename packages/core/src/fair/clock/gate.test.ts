@@ -44,6 +44,7 @@ describe('a gate with the fair clock serves the quiet and leaves nothing unused'
     ['when a third of all outcomes never come', { lost: 0.33 }],
     ['when the clock jumps an hour ahead', { clockAt: (ms) => (ms > 15_000 ? ms + 3_600_000 : ms) }],
     ['when the clock jumps an hour back', { clockAt: (ms) => (ms > 15_000 ? ms - 3_600_000 : ms) }],
+    ['when the clock moves in steps of 100 ms', { clockAt: (ms) => 100 * Math.floor(ms / 100) }],
   ])('%s', (_, change) => {
     for (const seed of seeds) {
       const { tally } = runService({ ...noisy, ...change }, seed)

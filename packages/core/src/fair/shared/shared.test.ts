@@ -13,13 +13,11 @@ import { packLease, packReport, unpackLease, unpackReport } from './wire.js'
 describe('processes that share a clock', () => {
   const one = means({ processes: 1, shared: false })
 
-  const few: Partial<FleetSettings>[] = [
-    { processes: 8 },
+  const few: Partial<FleetSettings>[] = [{ processes: 8 }, { processes: 4, routing: 'skewed', lost: 0.05 }]
+  const more: Partial<FleetSettings>[] = [
     { processes: 4, routing: 'by flow' },
     { processes: 4, routing: 'skewed' },
     { processes: 4, lost: 0.05 },
-  ]
-  const more: Partial<FleetSettings>[] = [
     { processes: 2 },
     { processes: 4 },
     { processes: 16 },
