@@ -34,3 +34,11 @@ describe('the figures in the README', () => {
     expect(README).toContain(`${percent(Number(worst))} in the worst service`)
   })
 })
+
+it.each(['packages/core/README.md', 'docs/stability.md'])('all entry points of the core are listed in %s', (page) => {
+  const entries = Object.keys(JSON.parse(textOf('packages/core/package.json')).exports)
+  const names = entries.flatMap((entry) => (/^\.\/[a-z]+$/.exec(entry)?.[0] ?? '').slice(1) || [])
+  const own = ['/internal', '/mechanisms'] // of our packages
+  expect(names).toContain('/queue')
+  expect(names.filter((name) => !own.includes(name) && !textOf(page).includes(`${name}\``))).toEqual([])
+})
