@@ -1,5 +1,6 @@
 import { type Flow, keyOf } from '../path.js'
-import { FairQueue, type FairQueueOptions, type Standing, type Ticket } from '../sfq/index.js'
+import { FairQueue } from '../sfq/fair-queue.js'
+import type { FairQueueOptions, Standing, Ticket } from '../sfq/options.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
 import type { BandSettings } from './options.js'
 import { type Need, NOTHING, ROUNDING, type SlotSupply } from './slots.js'

@@ -5,7 +5,15 @@
  */
 
 export * from '../capacity/index.js'
-export * from '../sfq/index.js'
+export { FairQueue } from '../sfq/fair-queue.js'
+export type {
+  FairQueueOptions,
+  FairQueueSnapshot,
+  Refused,
+  SfqSnapshot,
+  Standing,
+  Ticket,
+} from '../sfq/options.js'
 export {
   type FairLimit,
   type FairLimitOptions,

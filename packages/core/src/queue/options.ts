@@ -17,8 +17,7 @@ import {
   show,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
-import type { FairQueueOptions } from '../sfq/index.js'
-import { FAIR_QUEUE_OPTIONS, weightInSteps } from '../sfq/options.js'
+import { FAIR_QUEUE_OPTIONS, type FairQueueOptions, weightInSteps } from '../sfq/options.js'
 import { safeWeight } from '../weight.js'
 import { ROUNDING } from './slots.js'
 

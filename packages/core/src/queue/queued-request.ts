@@ -11,8 +11,7 @@ import {
   requireOptions,
 } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
-import type { Ticket } from '../sfq/index.js'
-import { requireCost } from '../sfq/options.js'
+import { requireCost, type Ticket } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
 import type { Timed } from './deadline-queue.js'
 import type { FlowRecord } from './flow-record.js'

@@ -1,4 +1,4 @@
-import type { FairQueueSnapshot } from '../sfq/index.js'
+import type { FairQueueSnapshot } from '../sfq/options.js'
 
 /**
  * Counts of a request queue since its creation, as plain JSON. Each request was exempted, started, refused, or waits.

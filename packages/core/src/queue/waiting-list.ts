@@ -1,7 +1,7 @@
 import type { Refusal } from '../admission/refusal.js'
 import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
-import type { Refused } from '../sfq/index.js'
+import type { Refused } from '../sfq/options.js'
 import { AbortListeners, hasFired } from '../signals.js'
 import { Band, Bands } from './bands.js'
 import { DeadlineQueue } from './deadline-queue.js'
