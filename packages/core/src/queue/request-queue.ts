@@ -5,14 +5,7 @@ import { type Clock, steady } from '../clock.js'
 import { LEAST_COST, MOST_COST, type Refused } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
 import { FlowSlots } from './flow-slots.js'
-import {
-  bandIndexOf,
-  deadlineOf,
-  isCapped,
-  type QueueSettings,
-  queueSettings,
-  type RequestQueueOptions,
-} from './options.js'
+import { bandOfPriority, isCapped, type QueueSettings, queueSettings, type RequestQueueOptions } from './options.js'
 import {
   passageOf,
   QueuedRequest,
@@ -183,9 +176,11 @@ export class RequestQueue implements Stage {
     const { nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
-    const band = this.#list.band(said.band ?? bandIndexOf(settings, passage))
+    const { bands, bandOf, deadlineMsOf } = settings
+    const index = said.band ?? bandOf?.(passage) ?? bandOfPriority(passage.priority, bands.length)
+    const band = this.#list.band(index)
     const request = new QueuedRequest(this.#host, settings, passage, cost, band, said)
-    const deadlineMs = said.deadlineMs ?? deadlineOf(settings, passage)
+    const deadlineMs = said.deadlineMs ?? deadlineMsOf?.(passage) ?? Number.POSITIVE_INFINITY
     this.#came++
     if (this.#list.closed) return this.#refuse('closed', UNKNOWN_MS)
     if (passage.exempt) {

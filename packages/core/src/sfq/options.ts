@@ -162,7 +162,8 @@ export function requireCost(name: string, cost: unknown, least: number = LEAST_C
   requireNumber(name, cost, least, MOST_COST)
 }
 
-/** The flow's weight, checked and in whole steps. */
-export function weightInSteps(weightOf: WeightOf, flow: string, above?: readonly string[]): number {
+/** The flow's weight, checked and in whole steps; 1 without `weightOf`. */
+export function weightInSteps(weightOf: WeightOf | undefined, flow: string, above?: readonly string[]): number {
+  if (weightOf === undefined) return 1
   return Math.round(weightFrom(weightOf, flow, above) * WEIGHT_STEPS) / WEIGHT_STEPS
 }
