@@ -2,9 +2,8 @@ import { type Flow, keyOf } from '../path.js'
 import { FairQueue } from '../sfq/fair-queue.js'
 import type { FairQueueOptions, Standing, Ticket } from '../sfq/options.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
-import type { BandSettings } from './options.js'
+import type { BandSettings, BandSnapshot } from './options.js'
 import { type Need, NOTHING, ROUNDING, type SlotSupply } from './slots.js'
-import type { BandSnapshot } from './snapshot.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100

@@ -21,8 +21,16 @@ export {
   type LimitOptions,
   LimitRefusedError,
 } from './fair-limit.js'
-export type { BandOptions, PoolOptions, QueueOptions, RequestQueueOptions } from './options.js'
+export type {
+  BandOptions,
+  BandSnapshot,
+  Passing,
+  PoolOptions,
+  QueueOptions,
+  RequestQueueOptions,
+  RequestQueueSnapshot,
+  WaitingFlow,
+} from './options.js'
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
 export { RequestQueue } from './request-queue.js'
-export type { BandSnapshot, Passing, RequestQueueSnapshot, WaitingFlow } from './snapshot.js'
 export { requestQueue } from './stage.js'

@@ -3,6 +3,7 @@ import { type Capacity, fixed } from '../capacity/index.js'
 import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
 import {
   by,
+  type Check,
   type OptionRules,
   requireAbove,
   requireBoolean,
@@ -17,7 +18,7 @@ import {
   show,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
-import { FAIR_QUEUE_OPTIONS, type FairQueueOptions } from '../sfq/options.js'
+import { FAIR_QUEUE_OPTIONS, type FairQueueOptions, type FairQueueSnapshot } from '../sfq/options.js'
 import { safeWeight } from '../weight.js'
 import { ROUNDING } from './slots.js'
 
@@ -125,6 +126,71 @@ export interface RequestQueueOptions extends QueueOptions {
   after?: After
 }
 
+/**
+ * Counts of a request queue since its creation, as plain JSON. Each request was exempted, started, refused, or waits.
+ */
+export interface RequestQueueSnapshot {
+  readonly closed: boolean
+  readonly came: number
+  /** Admitted because they were exempt. */
+  readonly exempted: number
+  readonly startedAtOnce: number
+  readonly startedLater: number
+  readonly refused: number
+  /** Refusals by reason. */
+  readonly refusedBy: Readonly<Record<string, number>>
+  readonly waiting: number
+  /** Started, and neither finished nor undone; without the exempt ones. */
+  readonly running: number
+  /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
+  readonly durationMs: number
+  /** The request that is being passed because too little is free for it. */
+  readonly passing: Passing | undefined
+  /** Errors of the capacity when slots were taken for waiting requests, or returned. */
+  readonly capacityErrors: number
+  readonly bands: readonly BandSnapshot[]
+  /** The flows with most waiting requests: at most 20. */
+  readonly flows: readonly WaitingFlow[]
+  /** The capacity's snapshot. */
+  readonly capacity: unknown
+  /** The pool's snapshot; `undefined` without one. */
+  readonly pool: unknown
+}
+
+/** The state of one band, as plain JSON. */
+export interface BandSnapshot {
+  readonly waiting: number
+  /** Slots that its running requests take. */
+  readonly running: number
+  /** Cost that may start before the bands above it. */
+  readonly credit: number
+  /** Cost started per second while requests waited; `undefined` until known. */
+  readonly drainPerSecond: number | undefined
+  readonly queue: FairQueueSnapshot
+}
+
+/** State of one flow in the queue, as plain JSON. */
+export interface WaitingFlow {
+  readonly flow: string
+  readonly weight: number
+  /** Requests that wait. */
+  readonly waiting: number
+  /** Wait of the oldest of them, in milliseconds. */
+  readonly oldestMs: number
+  /** Slots that its running requests take. */
+  readonly running: number
+}
+
+/** A request that is being passed because it does not fit, and the amounts that have passed it, as plain JSON. */
+export interface Passing {
+  readonly width: number
+  /** Slots that passed it. */
+  readonly passed: number
+  /** Units of the pool that it takes. */
+  readonly units: number
+  readonly passedUnits: number
+}
+
 const MOST_BANDS = 16
 const MOST_WAIT_MS = 86_400_000
 
@@ -168,7 +234,7 @@ export interface BandSettings extends Readonly<Required<Omit<BandOptions, 'lenda
 }
 
 /** Checked {@link PoolOptions}. */
-export interface PoolSettings extends Required<PoolOptions> {
+interface PoolSettings extends Required<PoolOptions> {
   readonly size: Capacity
 }
 
@@ -188,10 +254,7 @@ export interface QueueSettings
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function queueSettings(options: RequestQueueOptions): QueueSettings {
   requireOptions('queue', options, [...QUEUE_OPTIONS, ...SEAMS])
-  const { concurrency, pool, random, bands, ...settings } = settingsFrom<OwnOptions, WithoutDefault | 'concurrency'>(
-    options,
-    RULES,
-  )
+  const { concurrency, pool, random, bands, ...settings } = settingsFrom(options, RULES)
   const perturbs = (options.queues ?? 'perFlow') !== 'perFlow'
   if (!perturbs && options.perturbEveryMs !== undefined)
     throw new RangeError(
@@ -267,7 +330,7 @@ function poolFrom(pool: PoolOptions): PoolSettings {
   const { size, unitsOf, perFlow = Number.POSITIVE_INFINITY } = pool
   requireFunction('pool.unitsOf', unitsOf)
   if (perFlow !== Number.POSITIVE_INFINITY) requireAbove('pool.perFlow', perFlow, 0)
-  return { size: capacityFrom('pool.size', size, 'units'), unitsOf: checkedBy(requireUnitsOf, unitsOf), perFlow }
+  return { size: capacityFrom('pool.size', size, 'units'), unitsOf: checkedUnits(unitsOf), perFlow }
 }
 
 /** Whether flows have a limit of slots, or units of the pool, even if none waits. */
@@ -280,18 +343,10 @@ function requireMost(name: string, most: unknown): void {
 }
 
 /** Checks slots of a request. */
-export function requireWidth(name: string, width: unknown): void {
-  requireAbove(name, width, 0)
-}
+export const requireWidth: Check = by(requireAbove, 0)
 
 /** Checks units of the pool of a request. */
-export function requireUnits(name: string, units: unknown): void {
-  requireNumber(name, units, 0)
-}
-
-function requireUnitsOf(units: unknown): void {
-  requireUnits('unitsOf()', units)
-}
+export const requireUnits: Check = by(requireNumber, 0)
 
 /** Checks milliseconds to a deadline: any number, even infinite, or below zero for a deadline that has passed. */
 export function requireDeadline(name: string, value: unknown): void {
@@ -349,6 +404,9 @@ function checkedBy<In, Out>(check: (answer: Out) => unknown, of: (input: In) => 
   }
 }
 
+const checkedUnits = (of: PoolOptions['unitsOf']): PoolOptions['unitsOf'] =>
+  checkedBy((units) => requireUnits('unitsOf()', units), of)
+
 /** The same function, which returns `otherwise` if it throws. */
 function safe<In, Out>(
   of: (input: In) => Out,
@@ -376,7 +434,7 @@ export function safely(options: QueueOptions, failed: (error: unknown) => void):
   if (typeof weightOf === 'function') all.weightOf = safeWeight(weightOf, failed)
   if (typeof pool?.unitsOf === 'function') {
     const slotsPart = (): number => limitOf(pool.size) / Math.max(1, limitOf(options.concurrency))
-    all.pool = { ...pool, unitsOf: safe(checkedBy(requireUnitsOf, pool.unitsOf), slotsPart, failed) }
+    all.pool = { ...pool, unitsOf: safe(checkedUnits(pool.unitsOf), slotsPart, failed) }
   }
   return all
 }

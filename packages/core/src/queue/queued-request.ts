@@ -14,7 +14,7 @@ import { type Flow, firstOf, requireFlow } from '../path.js'
 import { requireCost, type Ticket, weightInSteps } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
 import type { Timed } from './deadline-queue.js'
-import type { FlowRecord } from './flow-record.js'
+import type { FlowRecord } from './flow-shares.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 

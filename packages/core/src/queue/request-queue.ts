@@ -5,7 +5,14 @@ import { type Clock, steady } from '../clock.js'
 import { LEAST_COST, MOST_COST, type Refused } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
 import { FlowSlots } from './flow-slots.js'
-import { bandOfPriority, isCapped, type QueueSettings, queueSettings, type RequestQueueOptions } from './options.js'
+import {
+  bandOfPriority,
+  isCapped,
+  type QueueSettings,
+  queueSettings,
+  type RequestQueueOptions,
+  type RequestQueueSnapshot,
+} from './options.js'
 import {
   passageOf,
   QueuedRequest,
@@ -17,7 +24,6 @@ import {
   SHORTAGE,
 } from './queued-request.js'
 import { SlotSupply } from './slots.js'
-import type { RequestQueueSnapshot } from './snapshot.js'
 import { WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'

@@ -7,10 +7,9 @@ import { Band, Bands } from './bands.js'
 import { DeadlineQueue } from './deadline-queue.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
 import type { FlowSlots } from './flow-slots.js'
-import type { QueueSettings } from './options.js'
+import type { BandSnapshot, Passing, QueueSettings, WaitingFlow } from './options.js'
 import type { QueuedRequest, QueueReason } from './queued-request.js'
 import { Backfill, type SlotSupply } from './slots.js'
-import type { BandSnapshot, Passing, WaitingFlow } from './snapshot.js'
 
 /** Age of a flow's backlog from which on its newest request is served first: this, and this many mean durations. */
 const OVERLOADED_MS = 100
