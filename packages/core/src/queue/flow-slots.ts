@@ -295,7 +295,7 @@ export class FlowSlots {
       if (this.#waiting > 0 && this.#flows.entries.size > 1) {
         const slots = this.#slotsFor(this.#onlyBand!)
         share = this.#share(this.#slots, record, slots)
-        sure = this.#share(this.#slots, record, slots, true)
+        sure = this.#isUneven ? this.#share(this.#slots, record, slots, true) : share
       }
     }
     record.share = Math.max(record.share, share)

@@ -173,7 +173,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
   startedMs = 0
   /** Its cost so far, if that is reported while it runs; at least its declared cost. */
   costSoFar: number
-  /** Width that has passed it, while it was too wide for its band's limit. */
+  /** Width that has passed it, while it was too wide for its band's limit, or for the free slots. */
   passedWidth = 0
   passedUnits = 0
   /** Its flow's record, written by `FlowSlots` alone. */

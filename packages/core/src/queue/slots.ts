@@ -252,11 +252,8 @@ export interface TooWide {
  * units may be passed by any number of requests that take none.
  */
 export class Backfill {
-  /** The request that is being passed; written only here, as all of these. */
+  /** The request that is being passed; written only here, as `paid`. */
   head: QueuedRequest | undefined = undefined
-  /** The width, and the units, that have passed it. */
-  passed = 0
-  passedUnits = 0
   /** The credit that its turn took from its band. */
   paid = 0
   readonly #bypass: number
@@ -270,32 +267,30 @@ export class Backfill {
   /** The turn of `head` has come, and took this credit, but it does not fit. */
   hold(head: QueuedRequest, paid: number): void {
     this.head = head
-    this.passed = 0
-    this.passedUnits = 0
     this.paid = paid
+    head.passedWidth = 0
+    head.passedUnits = 0
   }
 
   /** The head started, or never will. */
   clear(): void {
     this.head = undefined
-    this.passed = 0
-    this.passedUnits = 0
   }
 
   /** Whether a request with this need may start before the head. */
   allows({ width, units }: Need): boolean {
     const { head } = this
     if (head === undefined) return true
-    const slotsPass = this.passed + width <= this.#bypass * head.width + ROUNDING
+    const slotsPass = head.passedWidth + width <= this.#bypass * head.width + ROUNDING
     if (this.#supply.pool === undefined || head.units === 0) return slotsPass
-    const unitsPass = this.passedUnits + units <= this.#bypass * head.units + ROUNDING
+    const unitsPass = head.passedUnits + units <= this.#bypass * head.units + ROUNDING
     return (slotsPass || this.#supply.hasSlots(head)) && (unitsPass || this.#supply.hasUnits(head))
   }
 
   /** A request started. */
   pass({ width, units }: Need): void {
     if (this.head === undefined) return
-    this.passed += width
-    this.passedUnits += units
+    this.head.passedWidth += width
+    this.head.passedUnits += units
   }
 }

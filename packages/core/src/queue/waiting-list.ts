@@ -300,9 +300,15 @@ export class WaitingList {
     passing: Passing | undefined
     bands: BandSnapshot[]
   } {
-    const { head, passed, passedUnits } = this.#backfill
+    const { head } = this.#backfill
+    const passing = head && {
+      width: head.width,
+      passed: head.passedWidth,
+      units: head.units,
+      passedUnits: head.passedUnits,
+    }
     const bands = this.#bands.all.map((band) => band.snapshot(nowMs))
-    return { waiting: this.size, passing: head && { width: head.width, passed, units: head.units, passedUnits }, bands }
+    return { waiting: this.size, passing, bands }
   }
 
   /** The flows with most waiting requests, at most 20. O(waiting requests). */
