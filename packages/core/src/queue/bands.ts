@@ -35,9 +35,11 @@ interface Asked {
   readonly cost: number
 }
 
-/** Written when a request that waited starts: its contribution to the drain rate of its band, and that rate's decay. */
+/**
+ * Written when a request that waited starts: its contribution to the drain rate of its band, 0 until then, and that
+ * rate's decay.
+ */
 export interface Drained {
-  hasDrained: boolean
   drained: number
   faded: number
 }
@@ -97,7 +99,6 @@ export class Band<T> {
 
   /** A waiting request starts; `left` follows. */
   started(request: Asked & Drained, nowMs: number): void {
-    request.hasDrained = true
     request.drained = this.#expected(request)
     request.faded = this.#drain.started(request.drained, nowMs)
   }

@@ -180,7 +180,6 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
   account: FlowRecord | undefined = undefined
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
-  hasDrained = false
   drained = 0
   faded = 0
   /** The signal that it listens to. */

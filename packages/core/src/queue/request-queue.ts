@@ -277,7 +277,7 @@ export class RequestQueue implements Stage {
       this.#list.settle(request, 0, false)
       this.#endingMs = nowMs
       try {
-        this.#supply.undo(request, nowMs)
+        this.#supply.end(request, nowMs)
       } finally {
         this.#slotsCameBack(nowMs)
       }
@@ -297,7 +297,7 @@ export class RequestQueue implements Stage {
     } finally {
       this.#endingMs = nowMs
       try {
-        this.#supply.release(request, outcome, durationMs, nowMs)
+        this.#supply.end(request, nowMs, outcome, durationMs)
       } finally {
         this.#slotsCameBack(nowMs)
       }

@@ -154,29 +154,22 @@ export class SlotSupply {
   /** Returns the slots and units of a waiting request that left meanwhile. */
   giveBack(need: Need, nowMs: number): void {
     try {
-      this.undo(need, nowMs)
+      this.end(need, nowMs)
     } catch {
       // Already counted.
     }
   }
 
-  /** Returns the slots and units of a request that ran. Throws the error of the capacity, or of a listener. */
-  release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
-    this.#giveBack(need, nowMs, outcome, durationMs)
-  }
-
-  /** The same for a request that started, but did not run. */
-  undo(need: Need, nowMs: number): void {
-    this.#giveBack(need, nowMs)
-  }
-
-  /** Units first: a listener that is notified of slots finds both. */
-  #giveBack({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+  /**
+   * Returns the slots and units of a request that ran, or of one that did not, without an outcome. Units first: a
+   * listener that is notified of slots finds both. Throws the error of the capacity, or of a listener.
+   */
+  end({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     try {
       try {
-        if (units > 0) this.#end(this.pool, units, nowMs, outcome, durationMs)
+        if (units > 0) this.#endOf(this.pool, units, nowMs, outcome, durationMs)
       } finally {
-        this.#end(this.capacity, width, nowMs, outcome, durationMs)
+        this.#endOf(this.capacity, width, nowMs, outcome, durationMs)
       }
     } catch (error) {
       this.#failed()
@@ -184,7 +177,7 @@ export class SlotSupply {
     }
   }
 
-  #end(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+  #endOf(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     const given: unknown =
       outcome === undefined ? capacity?.undo(width, nowMs) : capacity?.release(width, outcome, durationMs, nowMs)
     this.#mayReject(given)
@@ -194,7 +187,7 @@ export class SlotSupply {
   #putBack(capacity: Capacity, width: number, nowMs: number): void {
     this.isTaking = true
     try {
-      this.#end(capacity, width, nowMs)
+      this.#endOf(capacity, width, nowMs)
     } finally {
       this.isTaking = false
     }

@@ -270,7 +270,7 @@ export class WaitingList {
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
     const { band, path, cost, className, ticket } = request
-    if (request.hasDrained) band.settled(request, actualCost, teaches)
+    if (request.drained > 0) band.settled(request, actualCost, teaches)
     if (ticket === undefined) {
       if (teaches) band.queue.learn(path, cost, actualCost, className)
       return
