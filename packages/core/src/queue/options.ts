@@ -359,15 +359,18 @@ export function bandOfPriority(priority: number, bands: number): number {
   return Math.floor(((2 - priority) * bands) / 5)
 }
 
-type Answered = 'width' | 'perFlowConcurrency' | 'bandOf' | 'deadlineMsOf' | 'classOf'
-type Answer = (passage: Passage) => unknown
+type AskedOption = 'width' | 'perFlowConcurrency' | 'bandOf' | 'deadlineMsOf' | 'classOf'
+type OfRequest = (passage: Passage) => unknown
 
 /**
  * Options that may be functions: the check of an answer, given the number of bands; and the answer that counts in a
  * gate if the function fails.
  */
 const ANSWERS: Readonly<
-  Record<Answered, readonly [(answer: unknown, bands: number) => unknown, (passage: Passage, bands: number) => unknown]>
+  Record<
+    AskedOption,
+    readonly [(answer: unknown, bands: number) => unknown, (passage: Passage, bands: number) => unknown]
+  >
 > = {
   width: [(slots) => requireWidth('width()', slots), () => 1],
   perFlowConcurrency: [(most) => requireMost('perFlowConcurrency()', most), () => 1],
@@ -380,16 +383,16 @@ const ANSWERS: Readonly<
 }
 
 /** The options with checked answers. If `failed` is given, it receives all errors, and no function throws. */
-function answering<O extends Partial<Record<Answered, unknown>>>(
+function answering<O extends Partial<Record<AskedOption, unknown>>>(
   options: O,
   bands: number,
   failed?: (error: unknown) => void,
 ): O {
   const all: O = { ...options }
   for (const [name, [check, otherwise]] of Object.entries(ANSWERS)) {
-    const of: unknown = options[name as Answered]
+    const of: unknown = options[name as AskedOption]
     if (typeof of !== 'function') continue
-    const checked = checkedBy((answer) => check(answer, bands), of as Answer)
+    const checked = checkedBy((answer) => check(answer, bands), of as OfRequest)
     const answer = failed === undefined ? checked : safe(checked, (passage) => otherwise(passage, bands), failed)
     Object.assign(all, { [name]: answer })
   }

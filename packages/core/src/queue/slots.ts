@@ -167,9 +167,9 @@ export class SlotSupply {
   end({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     try {
       try {
-        if (units > 0) this.#endOf(this.pool, units, nowMs, outcome, durationMs)
+        if (units > 0) this.#give(this.pool, units, nowMs, outcome, durationMs)
       } finally {
-        this.#endOf(this.capacity, width, nowMs, outcome, durationMs)
+        this.#give(this.capacity, width, nowMs, outcome, durationMs)
       }
     } catch (error) {
       this.#failed()
@@ -177,7 +177,7 @@ export class SlotSupply {
     }
   }
 
-  #endOf(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+  #give(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     const given: unknown =
       outcome === undefined ? capacity?.undo(width, nowMs) : capacity?.release(width, outcome, durationMs, nowMs)
     this.#mayReject(given)
@@ -187,7 +187,7 @@ export class SlotSupply {
   #putBack(capacity: Capacity, width: number, nowMs: number): void {
     this.isTaking = true
     try {
-      this.#endOf(capacity, width, nowMs)
+      this.#give(capacity, width, nowMs)
     } finally {
       this.isTaking = false
     }
