@@ -133,7 +133,7 @@ describe.each(Object.entries(mounts))('the other panels, in %s', (_, mount) => {
         expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
         expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
         expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
-        expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
+        expect(await textOf(page, '.log')).toContain('heavy: quota said over; could come back in 2 s')
         expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
         expect(await page.locator('tr[data-flow="heavy"]').count()).toBe(1)
         const chart = page.locator('section:has(#river) .chart')

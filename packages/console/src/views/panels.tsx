@@ -352,9 +352,9 @@ export function Refusals({
                 <span class="swatch" style={{ background: colourOf(refusal.flow) }} />
                 <b>{refusal.flow}</b>: {reasonOf(refusal)}
                 {refusal.retryAfterMs !== null && refusal.retryAfterMs >= 1 && (
-                  <span class="soft">; told to come back in {duration(refusal.retryAfterMs)}</span>
+                  <span class="soft">; could come back in {duration(refusal.retryAfterMs)}</span>
                 )}
-                {refusal.retryAfterMs === null && <span class="soft">; told not to come back</span>}
+                {refusal.retryAfterMs === null && <span class="soft">; would never be admitted</span>}
                 {alike > 0 && <span class="soft">; and {alike} more like it</span>}
               </div>
             </li>

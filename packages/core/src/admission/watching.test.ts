@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { DurationHistogram } from '../capacity/window.js'
 import { createGate } from '../create-gate.js'
-import type { RequestQueueSnapshot } from '../queue/snapshot.js'
+import type { RequestQueueSnapshot } from '../queue/options.js'
 import { requestQueue } from '../queue/stage.js'
 import { settled } from '../testing/settled.js'
 import { World } from '../testing/world.js'

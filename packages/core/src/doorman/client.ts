@@ -41,7 +41,7 @@ export interface DoormanClientOptions {
   clock?: Clock
   /** Milliseconds since the Unix epoch, for the expiry of leases. @default Date.now */
   wallClock?: Clock
-  /** @default Math.random */
+  /** @default the platform's cryptographic generator */
   random?: Random
   /** The timer of refreshes and waiters; must not keep the process alive. @default the platform's */
   after?: After

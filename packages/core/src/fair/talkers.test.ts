@@ -21,6 +21,7 @@ function ask(talkers: TopTalkers, flow: string, cost: number, refused: boolean):
 describe('TopTalkers', () => {
   it('lists whoever asks, the loudest first, with exact shares while they are few', () => {
     const talkers = new TopTalkers()
+    talkers.advance(0)
     for (let i = 0; i < 10; i++) ask(talkers, 'loud', 3, i % 2 === 0)
     for (let i = 0; i < 10; i++) talkers.asks(keyOf('quiet'), 1)
     expect(talkers.list()).toEqual([

@@ -95,22 +95,28 @@ export class TopTalkers {
     this.#refused[this.#last]! += cost
   }
 
+  /** Recent demand per second of the flow that asked last; 0 while that is not certain. */
+  get askedPerSecond(): number {
+    return (this.#asked[this.#last]! - this.#missed[this.#last]!) / this.#seconds
+  }
+
+  /** Time of the counts. Less than a second is too short for a rate. */
+  get #seconds(): number {
+    return Math.max(1, (this.#countedMs + this.#nowMs - this.#halvedAtMs) / 1_000)
+  }
+
   /** The flows with certain demand, the loudest first. Allocates. */
   list(): Talker[] {
     const talkers: Talker[] = []
-    const sinceMs = Math.max(0, this.#nowMs - this.#halvedAtMs) || 0
-    // Less than a second is too short for a rate.
-    const seconds = Math.max(1, (this.#countedMs + sinceMs) / 1_000)
     for (let i = 0; i < WATCHED; i++) {
       const seen = this.#asked[i]! - this.#missed[i]!
-      if (!(seen > 0)) continue
-      const refusedShare = Math.min(1, this.#refused[i]! / seen)
-      talkers.push({
-        flow: this.#names[i]!,
-        askedShare: seen / this.#total,
-        askedPerSecond: seen / seconds,
-        refusedShare,
-      })
+      if (seen > 0)
+        talkers.push({
+          flow: this.#names[i]!,
+          askedShare: seen / this.#total,
+          askedPerSecond: seen / this.#seconds,
+          refusedShare: Math.min(1, this.#refused[i]! / seen),
+        })
     }
     return talkers.sort((x, y) => y.askedShare - x.askedShare)
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { refuse } from '../admission/refusal.js'
 import { createGate } from '../create-gate.js'
-import { FairQueue } from '../sfq/index.js'
+import { FairQueue } from '../sfq/fair-queue.js'
 import { World } from '../testing/world.js'
 import { type Capacity, fixed, pausable, type QueueOptions, RequestQueue, requestQueue } from './index.js'
 

@@ -1,9 +1,9 @@
 import { type Flow, keyOf } from '../path.js'
-import { FairQueue, type FairQueueOptions, type Standing, type Ticket } from '../sfq/index.js'
+import { FairQueue } from '../sfq/fair-queue.js'
+import type { FairQueueOptions, Standing, Ticket } from '../sfq/options.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
-import type { BandSettings } from './options.js'
+import type { BandSettings, BandSnapshot } from './options.js'
 import { type Need, NOTHING, ROUNDING, type SlotSupply } from './slots.js'
-import type { BandSnapshot } from './snapshot.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100
@@ -35,9 +35,11 @@ interface Asked {
   readonly cost: number
 }
 
-/** Written when a request that waited starts: its contribution to the drain rate of its band, and that rate's decay. */
+/**
+ * Written when a request that waited starts: its contribution to the drain rate of its band, 0 until then, and that
+ * rate's decay.
+ */
 export interface Drained {
-  hasDrained: boolean
   drained: number
   faded: number
 }
@@ -97,7 +99,6 @@ export class Band<T> {
 
   /** A waiting request starts; `left` follows. */
   started(request: Asked & Drained, nowMs: number): void {
-    request.hasDrained = true
     request.drained = this.#expected(request)
     request.faded = this.#drain.started(request.drained, nowMs)
   }

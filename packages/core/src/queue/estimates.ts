@@ -37,23 +37,20 @@ export class Durations {
     return this.#all.value
   }
 
-  /** Mean duration of a class, in milliseconds; 0 until known. */
+  /** Mean duration of a class, in milliseconds; 0 until known. Without classes, the name is empty. */
   expected(name: string): number {
-    return this.#of(name).value
+    return name === '' ? this.#all.value : (this.#classes.get(name) ?? this.#others).value
   }
 
   learn(name: string, durationMs: number): void {
     this.#all.add(durationMs)
+    if (name === '') return
     let known = this.#classes.get(name)
     if (known === undefined && this.#classes.size < MOST_CLASSES) {
       known = new MovingAverage(DURATION_MEMORY)
       this.#classes.set(ownCopy(name), known)
     }
     ;(known ?? this.#others).add(durationMs)
-  }
-
-  #of(name: string): MovingAverage {
-    return this.#classes.get(name) ?? this.#others
   }
 }
 

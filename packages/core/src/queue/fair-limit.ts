@@ -6,9 +6,8 @@ import { outcomeOf, ResourceExhaustedError } from '../http/outcome.js'
 import { requireAbortSignal, requireFunction, requireInteger, requireOptions, show, withDefaults } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { requireCost } from '../sfq/options.js'
-import { type BandOptions, QUEUE_OPTIONS, type RequestQueueOptions } from './options.js'
+import { type BandOptions, QUEUE_OPTIONS, type RequestQueueOptions, type RequestQueueSnapshot } from './options.js'
 import { RequestQueue } from './request-queue.js'
-import type { RequestQueueSnapshot } from './snapshot.js'
 
 /** A piece of work. */
 type Work<T> = () => T | PromiseLike<T>

@@ -1,8 +1,7 @@
 import type { Contest } from '../admission/stage.js'
 import { LinkedList } from '../linked-list.js'
 import { TurnoverMap } from '../turnover-map.js'
-import { dueOf, FlowRecord, MEMORY, slotsOf, weightOf } from './flow-record.js'
-import { MaxMin } from './max-min.js'
+import { dueOf, FlowRecord, MaxMin, MEMORY, slotsOf, weightOf } from './flow-shares.js'
 import type { QueuedRequest } from './queued-request.js'
 import { NOTHING, ROUNDING } from './slots.js'
 
@@ -296,7 +295,7 @@ export class FlowSlots {
       if (this.#waiting > 0 && this.#flows.entries.size > 1) {
         const slots = this.#slotsFor(this.#onlyBand!)
         share = this.#share(this.#slots, record, slots)
-        sure = this.#share(this.#slots, record, slots, true)
+        sure = this.#isUneven ? this.#share(this.#slots, record, slots, true) : share
       }
     }
     record.share = Math.max(record.share, share)

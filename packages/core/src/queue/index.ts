@@ -5,7 +5,15 @@
  */
 
 export * from '../capacity/index.js'
-export * from '../sfq/index.js'
+export { FairQueue } from '../sfq/fair-queue.js'
+export type {
+  FairQueueOptions,
+  FairQueueSnapshot,
+  Refused,
+  SfqSnapshot,
+  Standing,
+  Ticket,
+} from '../sfq/options.js'
 export {
   type FairLimit,
   type FairLimitOptions,
@@ -13,8 +21,16 @@ export {
   type LimitOptions,
   LimitRefusedError,
 } from './fair-limit.js'
-export type { BandOptions, PoolOptions, QueueOptions, RequestQueueOptions } from './options.js'
+export type {
+  BandOptions,
+  BandSnapshot,
+  Passing,
+  PoolOptions,
+  QueueOptions,
+  RequestQueueOptions,
+  RequestQueueSnapshot,
+  WaitingFlow,
+} from './options.js'
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
 export { RequestQueue } from './request-queue.js'
-export type { BandSnapshot, Passing, RequestQueueSnapshot, WaitingFlow } from './snapshot.js'
 export { requestQueue } from './stage.js'

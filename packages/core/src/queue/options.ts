@@ -3,6 +3,7 @@ import { type Capacity, fixed } from '../capacity/index.js'
 import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
 import {
   by,
+  type Check,
   type OptionRules,
   requireAbove,
   requireBoolean,
@@ -17,8 +18,7 @@ import {
   show,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
-import type { FairQueueOptions } from '../sfq/index.js'
-import { FAIR_QUEUE_OPTIONS, weightInSteps } from '../sfq/options.js'
+import { FAIR_QUEUE_OPTIONS, type FairQueueOptions, type FairQueueSnapshot } from '../sfq/options.js'
 import { safeWeight } from '../weight.js'
 import { ROUNDING } from './slots.js'
 
@@ -126,6 +126,71 @@ export interface RequestQueueOptions extends QueueOptions {
   after?: After
 }
 
+/**
+ * Counts of a request queue since its creation, as plain JSON. Each request was exempted, started, refused, or waits.
+ */
+export interface RequestQueueSnapshot {
+  readonly closed: boolean
+  readonly came: number
+  /** Admitted because they were exempt. */
+  readonly exempted: number
+  readonly startedAtOnce: number
+  readonly startedLater: number
+  readonly refused: number
+  /** Refusals by reason. */
+  readonly refusedBy: Readonly<Record<string, number>>
+  readonly waiting: number
+  /** Started, and neither finished nor undone; without the exempt ones. */
+  readonly running: number
+  /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
+  readonly durationMs: number
+  /** The request that is being passed because too little is free for it. */
+  readonly passing: Passing | undefined
+  /** Errors of the capacity when slots were taken for waiting requests, or returned. */
+  readonly capacityErrors: number
+  readonly bands: readonly BandSnapshot[]
+  /** The flows with most waiting requests: at most 20. */
+  readonly flows: readonly WaitingFlow[]
+  /** The capacity's snapshot. */
+  readonly capacity: unknown
+  /** The pool's snapshot; `undefined` without one. */
+  readonly pool: unknown
+}
+
+/** The state of one band, as plain JSON. */
+export interface BandSnapshot {
+  readonly waiting: number
+  /** Slots that its running requests take. */
+  readonly running: number
+  /** Cost that may start before the bands above it. */
+  readonly credit: number
+  /** Cost started per second while requests waited; `undefined` until known. */
+  readonly drainPerSecond: number | undefined
+  readonly queue: FairQueueSnapshot
+}
+
+/** State of one flow in the queue, as plain JSON. */
+export interface WaitingFlow {
+  readonly flow: string
+  readonly weight: number
+  /** Requests that wait. */
+  readonly waiting: number
+  /** Wait of the oldest of them, in milliseconds. */
+  readonly oldestMs: number
+  /** Slots that its running requests take. */
+  readonly running: number
+}
+
+/** A request that is being passed because it does not fit, and the amounts that have passed it, as plain JSON. */
+export interface Passing {
+  readonly width: number
+  /** Slots that passed it. */
+  readonly passed: number
+  /** Units of the pool that it takes. */
+  readonly units: number
+  readonly passedUnits: number
+}
+
 const MOST_BANDS = 16
 const MOST_WAIT_MS = 86_400_000
 
@@ -169,7 +234,7 @@ export interface BandSettings extends Readonly<Required<Omit<BandOptions, 'lenda
 }
 
 /** Checked {@link PoolOptions}. */
-export interface PoolSettings extends Required<PoolOptions> {
+interface PoolSettings extends Required<PoolOptions> {
   readonly size: Capacity
 }
 
@@ -189,10 +254,7 @@ export interface QueueSettings
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function queueSettings(options: RequestQueueOptions): QueueSettings {
   requireOptions('queue', options, [...QUEUE_OPTIONS, ...SEAMS])
-  const { concurrency, pool, random, bands, ...settings } = settingsFrom<OwnOptions, WithoutDefault | 'concurrency'>(
-    options,
-    RULES,
-  )
+  const { concurrency, pool, random, bands, ...settings } = settingsFrom(options, RULES)
   const perturbs = (options.queues ?? 'perFlow') !== 'perFlow'
   if (!perturbs && options.perturbEveryMs !== undefined)
     throw new RangeError(
@@ -201,11 +263,12 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
   const fairQueue: FairQueueOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !(name in RULES)))
   const capacity = capacityFrom('concurrency', concurrency, 'slots')
   if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
+  const checked = bandsFrom(bands)
   return {
-    ...settings,
+    ...answering(settings, checked.length),
     capacity,
     pool: pool === undefined ? undefined : poolFrom(pool),
-    bands: bandsFrom(bands),
+    bands: checked,
     perturbs,
     fairQueue: { ...fairQueue, random },
   }
@@ -267,62 +330,7 @@ function poolFrom(pool: PoolOptions): PoolSettings {
   const { size, unitsOf, perFlow = Number.POSITIVE_INFINITY } = pool
   requireFunction('pool.unitsOf', unitsOf)
   if (perFlow !== Number.POSITIVE_INFINITY) requireAbove('pool.perFlow', perFlow, 0)
-  return { size: capacityFrom('pool.size', size, 'units'), unitsOf, perFlow }
-}
-
-/**
- * Slots that a request takes. This and the next six throw the error of the option's function, or an error about its
- * value.
- */
-export function widthOf({ width }: QueueSettings, passage: Passage): number {
-  if (typeof width === 'number') return width
-  const given = width(passage)
-  requireWidth('width()', given)
-  return given
-}
-
-/** Units of the pool that a request takes. */
-export function unitsOf(pool: PoolSettings, passage: Passage): number {
-  const given = pool.unitsOf(passage)
-  requireUnits('unitsOf()', given)
-  return given
-}
-
-/** Index of a request's band. */
-export function bandIndexOf({ bandOf, bands }: QueueSettings, passage: Passage): number {
-  if (bandOf === undefined) return bandOfPriority(passage.priority, bands.length)
-  const band = bandOf(passage)
-  requireInteger('bandOf()', band, 0, bands.length - 1)
-  return band
-}
-
-/** Milliseconds to a request's deadline; infinite if it has none. */
-export function deadlineOf({ deadlineMsOf }: QueueSettings, passage: Passage): number {
-  const deadlineMs = deadlineMsOf?.(passage)
-  if (deadlineMs === undefined) return Number.POSITIVE_INFINITY
-  requireDeadline('deadlineMsOf()', deadlineMs)
-  return deadlineMs
-}
-
-/** The class under which a request's duration is remembered. */
-export function classNameOf({ classOf }: QueueSettings, passage: Passage): string {
-  if (classOf === undefined) return ''
-  const name = classOf(passage)
-  requireText('classOf()', name)
-  return name
-}
-
-/** A flow's share relative to others. */
-export function flowWeight({ fairQueue: { weightOf } }: QueueSettings, flow: string): number {
-  return weightOf === undefined ? 1 : weightInSteps(weightOf, flow)
-}
-
-/** Most slots of a flow. */
-export function mostSlots({ perFlowConcurrency: most }: QueueSettings, flow: string): number {
-  if (typeof most === 'number') return most
-  const given = most(flow)
-  requireMost('perFlowConcurrency()', given)
-  return given
+  return { size: capacityFrom('pool.size', size, 'units'), unitsOf: checkedUnits(unitsOf), perFlow }
 }
 
 /** Whether flows have a limit of slots, or units of the pool, even if none waits. */
@@ -335,14 +343,10 @@ function requireMost(name: string, most: unknown): void {
 }
 
 /** Checks slots of a request. */
-export function requireWidth(name: string, width: unknown): void {
-  requireAbove(name, width, 0)
-}
+export const requireWidth: Check = by(requireAbove, 0)
 
 /** Checks units of the pool of a request. */
-export function requireUnits(name: string, units: unknown): void {
-  requireNumber(name, units, 0)
-}
+export const requireUnits: Check = by(requireNumber, 0)
 
 /** Checks milliseconds to a deadline: any number, even infinite, or below zero for a deadline that has passed. */
 export function requireDeadline(name: string, value: unknown): void {
@@ -351,8 +355,75 @@ export function requireDeadline(name: string, value: unknown): void {
 }
 
 /** The band of a priority from -2 to 2, for this number of bands. */
-function bandOfPriority(priority: number, bands: number): number {
+export function bandOfPriority(priority: number, bands: number): number {
   return Math.floor(((2 - priority) * bands) / 5)
+}
+
+type AskedOption = 'width' | 'perFlowConcurrency' | 'bandOf' | 'deadlineMsOf' | 'classOf'
+type OfRequest = (passage: Passage) => unknown
+
+/**
+ * Options that may be functions: the check of an answer, given the number of bands; and the answer that counts in a
+ * gate if the function fails.
+ */
+const ANSWERS: Readonly<
+  Record<
+    AskedOption,
+    readonly [(answer: unknown, bands: number) => unknown, (passage: Passage, bands: number) => unknown]
+  >
+> = {
+  width: [(slots) => requireWidth('width()', slots), () => 1],
+  perFlowConcurrency: [(most) => requireMost('perFlowConcurrency()', most), () => 1],
+  bandOf: [
+    (band, bands) => requireInteger('bandOf()', band, 0, bands - 1),
+    ({ priority }, bands) => bandOfPriority(priority, bands),
+  ],
+  deadlineMsOf: [(ms) => ms === undefined || requireDeadline('deadlineMsOf()', ms), () => undefined],
+  classOf: [(name) => requireText('classOf()', name), () => 'unknown'],
+}
+
+/** The options with checked answers. If `failed` is given, it receives all errors, and no function throws. */
+function answering<O extends Partial<Record<AskedOption, unknown>>>(
+  options: O,
+  bands: number,
+  failed?: (error: unknown) => void,
+): O {
+  const all: O = { ...options }
+  for (const [name, [check, otherwise]] of Object.entries(ANSWERS)) {
+    const of: unknown = options[name as AskedOption]
+    if (typeof of !== 'function') continue
+    const checked = checkedBy((answer) => check(answer, bands), of as OfRequest)
+    const answer = failed === undefined ? checked : safe(checked, (passage) => otherwise(passage, bands), failed)
+    Object.assign(all, { [name]: answer })
+  }
+  return all
+}
+
+function checkedBy<In, Out>(check: (answer: Out) => unknown, of: (input: In) => Out): (input: In) => Out {
+  return (input) => {
+    const answer = of(input)
+    check(answer)
+    return answer
+  }
+}
+
+const checkedUnits = (of: PoolOptions['unitsOf']): PoolOptions['unitsOf'] =>
+  checkedBy((units) => requireUnits('unitsOf()', units), of)
+
+/** The same function, which returns `otherwise` if it throws. */
+function safe<In, Out>(
+  of: (input: In) => Out,
+  otherwise: (input: In) => Out,
+  failed: (error: unknown) => void,
+): (input: In) => Out {
+  return (input) => {
+    try {
+      return of(input)
+    } catch (error) {
+      failed(error)
+      return otherwise(input)
+    }
+  }
 }
 
 /**
@@ -362,74 +433,15 @@ function bandOfPriority(priority: number, bands: number): number {
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
   const { weightOf, pool, bands = [{}] } = options
-  const safe: QueueOptions = { ...options }
-  const guard = <Name extends 'width' | 'perFlowConcurrency' | 'bandOf' | 'deadlineMsOf' | 'classOf'>(
-    name: Name,
-    check: (answer: unknown) => unknown,
-    otherwise: (passage: Passage) => unknown,
-  ): void => {
-    const of: unknown = options[name]
-    if (typeof of === 'function')
-      safe[name] = guarded(of as (passage: Passage) => unknown, check, otherwise, failed) as QueueOptions[Name]
+  const all = answering(options, bands.length, failed)
+  if (typeof weightOf === 'function') all.weightOf = safeWeight(weightOf, failed)
+  if (typeof pool?.unitsOf === 'function') {
+    const slotsPart = (): number => limitOf(pool.size) / Math.max(1, limitOf(options.concurrency))
+    all.pool = { ...pool, unitsOf: safe(checkedUnits(pool.unitsOf), slotsPart, failed) }
   }
-  if (typeof weightOf === 'function') safe.weightOf = safeWeight(weightOf, failed)
-  guard(
-    'width',
-    (slots) => requireWidth('width()', slots),
-    () => 1,
-  )
-  guard(
-    'perFlowConcurrency',
-    (most) => requireMost('perFlowConcurrency()', most),
-    () => 1,
-  )
-  guard(
-    'bandOf',
-    (band) => requireInteger('bandOf()', band, 0, bands.length - 1),
-    ({ priority }) => bandOfPriority(priority, bands.length),
-  )
-  guard(
-    'deadlineMsOf',
-    (deadlineMs) => deadlineMs === undefined || requireDeadline('deadlineMsOf()', deadlineMs),
-    () => undefined,
-  )
-  guard(
-    'classOf',
-    (name) => requireText('classOf()', name),
-    () => 'unknown',
-  )
-  if (typeof pool?.unitsOf === 'function')
-    safe.pool = {
-      ...pool,
-      unitsOf: guarded(
-        pool.unitsOf,
-        (units) => requireUnits('unitsOf()', units),
-        () => limitOf(pool.size) / Math.max(1, limitOf(options.concurrency)),
-        failed,
-      ),
-    }
-  return safe
+  return all
 }
 
 function limitOf(capacity: number | Capacity): number {
   return typeof capacity === 'number' ? capacity : capacity.limit
-}
-
-/** The same function, which returns `otherwise` if it throws, or if `check` rejects its value. */
-function guarded<In, Out>(
-  of: (input: In) => Out,
-  check: (answer: Out, input: In) => unknown,
-  otherwise: (input: In) => Out,
-  failed: (error: unknown) => void,
-): (input: In) => Out {
-  return (input) => {
-    try {
-      const answer = of(input)
-      check(answer, input)
-      return answer
-    } catch (error) {
-      failed(error)
-      return otherwise(input)
-    }
-  }
 }

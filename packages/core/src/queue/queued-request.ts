@@ -11,22 +11,11 @@ import {
   requireOptions,
 } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
-import type { Ticket } from '../sfq/index.js'
-import { requireCost } from '../sfq/options.js'
+import { requireCost, type Ticket, weightInSteps } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
 import type { Timed } from './deadline-queue.js'
-import type { FlowRecord } from './flow-record.js'
-import {
-  classNameOf,
-  flowWeight,
-  mostSlots,
-  type QueueSettings,
-  requireDeadline,
-  requireUnits,
-  requireWidth,
-  unitsOf,
-  widthOf,
-} from './options.js'
+import type { FlowRecord } from './flow-shares.js'
+import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 
 /**
@@ -184,14 +173,13 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
   startedMs = 0
   /** Its cost so far, if that is reported while it runs; at least its declared cost. */
   costSoFar: number
-  /** Width that has passed it, while it was too wide for its band's limit. */
+  /** Width that has passed it, while it was too wide for its band's limit, or for the free slots. */
   passedWidth = 0
   passedUnits = 0
   /** Its flow's record, written by `FlowSlots` alone. */
   account: FlowRecord | undefined = undefined
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
-  hasDrained = false
   drained = 0
   faded = 0
   /** The signal that it listens to. */
@@ -211,17 +199,18 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
     said: Said,
   ) {
     const { flow, path = flow } = passage
+    const { width, perFlowConcurrency: most, pool, classOf, fairQueue } = settings
     this.#host = host
     this.flow = flow
     this.path = path
     this.cost = cost
     this.costSoFar = cost
-    this.width = said.width ?? widthOf(settings, passage)
-    this.units = settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage))
+    this.width = said.width ?? (typeof width === 'number' ? width : width(passage))
+    this.units = pool === undefined ? 0 : (said.units ?? pool.unitsOf(passage))
     this.band = band
-    this.className = classNameOf(settings, passage)
-    this.weight = flowWeight(settings, flow)
-    this.most = mostSlots(settings, flow)
+    this.className = classOf === undefined ? '' : classOf(passage)
+    this.weight = weightInSteps(fairQueue.weightOf, flow)
+    this.most = typeof most === 'number' ? most : most(flow)
     this.expected = band.queue.expected(path, cost, this.className)
     this.arrivedMs = passage.nowMs
   }

@@ -2,17 +2,16 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import type { Refused } from '../sfq/index.js'
-import { LEAST_COST, MOST_COST } from '../sfq/options.js'
+import { LEAST_COST, MOST_COST, type Refused } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
 import { FlowSlots } from './flow-slots.js'
 import {
-  bandIndexOf,
-  deadlineOf,
+  bandOfPriority,
   isCapped,
   type QueueSettings,
   queueSettings,
   type RequestQueueOptions,
+  type RequestQueueSnapshot,
 } from './options.js'
 import {
   passageOf,
@@ -25,7 +24,6 @@ import {
   SHORTAGE,
 } from './queued-request.js'
 import { SlotSupply } from './slots.js'
-import type { RequestQueueSnapshot } from './snapshot.js'
 import { WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
@@ -184,9 +182,11 @@ export class RequestQueue implements Stage {
     const { nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
-    const band = this.#list.band(said.band ?? bandIndexOf(settings, passage))
+    const { bands, bandOf, deadlineMsOf } = settings
+    const index = said.band ?? bandOf?.(passage) ?? bandOfPriority(passage.priority, bands.length)
+    const band = this.#list.band(index)
     const request = new QueuedRequest(this.#host, settings, passage, cost, band, said)
-    const deadlineMs = said.deadlineMs ?? deadlineOf(settings, passage)
+    const deadlineMs = said.deadlineMs ?? deadlineMsOf?.(passage) ?? Number.POSITIVE_INFINITY
     this.#came++
     if (this.#list.closed) return this.#refuse('closed', UNKNOWN_MS)
     if (passage.exempt) {
@@ -277,7 +277,7 @@ export class RequestQueue implements Stage {
       this.#list.settle(request, 0, false)
       this.#endingMs = nowMs
       try {
-        this.#supply.undo(request, nowMs)
+        this.#supply.end(request, nowMs)
       } finally {
         this.#slotsCameBack(nowMs)
       }
@@ -297,7 +297,7 @@ export class RequestQueue implements Stage {
     } finally {
       this.#endingMs = nowMs
       try {
-        this.#supply.release(request, outcome, durationMs, nowMs)
+        this.#supply.end(request, nowMs, outcome, durationMs)
       } finally {
         this.#slotsCameBack(nowMs)
       }

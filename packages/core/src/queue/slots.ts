@@ -154,29 +154,22 @@ export class SlotSupply {
   /** Returns the slots and units of a waiting request that left meanwhile. */
   giveBack(need: Need, nowMs: number): void {
     try {
-      this.undo(need, nowMs)
+      this.end(need, nowMs)
     } catch {
       // Already counted.
     }
   }
 
-  /** Returns the slots and units of a request that ran. Throws the error of the capacity, or of a listener. */
-  release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
-    this.#giveBack(need, nowMs, outcome, durationMs)
-  }
-
-  /** The same for a request that started, but did not run. */
-  undo(need: Need, nowMs: number): void {
-    this.#giveBack(need, nowMs)
-  }
-
-  /** Units first: a listener that is notified of slots finds both. */
-  #giveBack({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+  /**
+   * Returns the slots and units of a request that ran, or of one that did not, without an outcome. Units first: a
+   * listener that is notified of slots finds both. Throws the error of the capacity, or of a listener.
+   */
+  end({ width, units }: Need, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     try {
       try {
-        if (units > 0) this.#end(this.pool, units, nowMs, outcome, durationMs)
+        if (units > 0) this.#give(this.pool, units, nowMs, outcome, durationMs)
       } finally {
-        this.#end(this.capacity, width, nowMs, outcome, durationMs)
+        this.#give(this.capacity, width, nowMs, outcome, durationMs)
       }
     } catch (error) {
       this.#failed()
@@ -184,7 +177,7 @@ export class SlotSupply {
     }
   }
 
-  #end(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
+  #give(capacity: Capacity | undefined, width: number, nowMs: number, outcome?: Outcome, durationMs: number = 0): void {
     const given: unknown =
       outcome === undefined ? capacity?.undo(width, nowMs) : capacity?.release(width, outcome, durationMs, nowMs)
     this.#mayReject(given)
@@ -194,7 +187,7 @@ export class SlotSupply {
   #putBack(capacity: Capacity, width: number, nowMs: number): void {
     this.isTaking = true
     try {
-      this.#end(capacity, width, nowMs)
+      this.#give(capacity, width, nowMs)
     } finally {
       this.isTaking = false
     }
@@ -252,11 +245,8 @@ export interface TooWide {
  * units may be passed by any number of requests that take none.
  */
 export class Backfill {
-  /** The request that is being passed; written only here, as all of these. */
+  /** The request that is being passed; written only here, as `paid`. */
   head: QueuedRequest | undefined = undefined
-  /** The width, and the units, that have passed it. */
-  passed = 0
-  passedUnits = 0
   /** The credit that its turn took from its band. */
   paid = 0
   readonly #bypass: number
@@ -270,32 +260,30 @@ export class Backfill {
   /** The turn of `head` has come, and took this credit, but it does not fit. */
   hold(head: QueuedRequest, paid: number): void {
     this.head = head
-    this.passed = 0
-    this.passedUnits = 0
     this.paid = paid
+    head.passedWidth = 0
+    head.passedUnits = 0
   }
 
   /** The head started, or never will. */
   clear(): void {
     this.head = undefined
-    this.passed = 0
-    this.passedUnits = 0
   }
 
   /** Whether a request with this need may start before the head. */
   allows({ width, units }: Need): boolean {
     const { head } = this
     if (head === undefined) return true
-    const slotsPass = this.passed + width <= this.#bypass * head.width + ROUNDING
+    const slotsPass = head.passedWidth + width <= this.#bypass * head.width + ROUNDING
     if (this.#supply.pool === undefined || head.units === 0) return slotsPass
-    const unitsPass = this.passedUnits + units <= this.#bypass * head.units + ROUNDING
+    const unitsPass = head.passedUnits + units <= this.#bypass * head.units + ROUNDING
     return (slotsPass || this.#supply.hasSlots(head)) && (unitsPass || this.#supply.hasUnits(head))
   }
 
   /** A request started. */
   pass({ width, units }: Need): void {
     if (this.head === undefined) return
-    this.passed += width
-    this.passedUnits += units
+    this.head.passedWidth += width
+    this.head.passedUnits += units
   }
 }

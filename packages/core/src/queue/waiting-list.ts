@@ -1,16 +1,15 @@
 import type { Refusal } from '../admission/refusal.js'
 import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
-import type { Refused } from '../sfq/index.js'
+import type { Refused } from '../sfq/options.js'
 import { AbortListeners, hasFired } from '../signals.js'
 import { Band, Bands } from './bands.js'
 import { DeadlineQueue } from './deadline-queue.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
 import type { FlowSlots } from './flow-slots.js'
-import type { QueueSettings } from './options.js'
+import type { BandSnapshot, Passing, QueueSettings, WaitingFlow } from './options.js'
 import type { QueuedRequest, QueueReason } from './queued-request.js'
 import { Backfill, type SlotSupply } from './slots.js'
-import type { BandSnapshot, Passing, WaitingFlow } from './snapshot.js'
 
 /** Age of a flow's backlog from which on its newest request is served first: this, and this many mean durations. */
 const OVERLOADED_MS = 100
@@ -271,7 +270,7 @@ export class WaitingList {
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
     const { band, path, cost, className, ticket } = request
-    if (request.hasDrained) band.settled(request, actualCost, teaches)
+    if (request.drained > 0) band.settled(request, actualCost, teaches)
     if (ticket === undefined) {
       if (teaches) band.queue.learn(path, cost, actualCost, className)
       return
@@ -301,9 +300,15 @@ export class WaitingList {
     passing: Passing | undefined
     bands: BandSnapshot[]
   } {
-    const { head, passed, passedUnits } = this.#backfill
+    const { head } = this.#backfill
+    const passing = head && {
+      width: head.width,
+      passed: head.passedWidth,
+      units: head.units,
+      passedUnits: head.passedUnits,
+    }
     const bands = this.#bands.all.map((band) => band.snapshot(nowMs))
-    return { waiting: this.size, passing: head && { width: head.width, passed, units: head.units, passedUnits }, bands }
+    return { waiting: this.size, passing, bands }
   }
 
   /** The flows with most waiting requests, at most 20. O(waiting requests). */

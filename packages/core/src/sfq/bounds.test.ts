@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FairQueue } from './fair-queue.js'
-import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './request.js'
-import type { Refused } from './snapshot.js'
+import type { FairQueueOptions, Refused, Ticket } from './options.js'
 
 type Answer = ReturnType<FairQueue<string>['enqueue']>
 

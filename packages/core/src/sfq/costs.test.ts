@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/index.js'
 import { LearnedCosts } from './costs.js'
-import { FairQueue, type FairQueueOptions, type Ticket } from './index.js'
+import { FairQueue } from './fair-queue.js'
+import type { FairQueueOptions, Ticket } from './options.js'
 
 const SLOTS = 16
 const TENANTS = 100

@@ -2,8 +2,7 @@ import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
-import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './request.js'
+import type { FairQueueOptions, Ticket } from './options.js'
 
 interface Item {
   readonly flow: string

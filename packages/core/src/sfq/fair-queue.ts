@@ -3,16 +3,22 @@ import { requireBoolean, requireFunction, show } from '../options.js'
 import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
 import type { WeightOf } from '../weight.js'
-import { LearnedCosts } from './costs.js'
-import { FlowLanes } from './flow-lanes.js'
-import { HashedQueues } from './hashed-queues.js'
-import { ALL_LEVELS, type IsLive, Lane } from './lane.js'
+import { LearnedCosts, Quantum } from './costs.js'
+import { FlowLanes, HashedQueues } from './flow-lanes.js'
+import { ALL_LEVELS, type IsLive, Lane, Request } from './lane.js'
 import { LongestQueue, type Sized, victimOf } from './longest-queue.js'
-import { AUTO_QUEUES, type FairQueueOptions, fairQueueSettings, requireCost, weightInSteps } from './options.js'
-import { Quantum } from './quantum.js'
-import { Request, type Ticket } from './request.js'
+import {
+  AUTO_QUEUES,
+  type FairQueueOptions,
+  type FairQueueSnapshot,
+  fairQueueSettings,
+  type Refused,
+  requireCost,
+  type Standing,
+  type Ticket,
+  weightInSteps,
+} from './options.js'
 import { Ring, type RingRules } from './ring.js'
-import type { FairQueueSnapshot, Refused, Standing } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096
 

@@ -1,10 +1,61 @@
 import { type Linked, LinkedList } from '../linked-list.js'
+import { type Flow, firstOf, keyOf } from '../path.js'
+import type { LearnedCosts } from './costs.js'
 import type { LongestQueue } from './longest-queue.js'
-import type { Request } from './request.js'
+import type { Ticket } from './options.js'
 import type { Ring } from './ring.js'
 
 /** More levels than any path has. */
 export const ALL_LEVELS = 1_000
+
+/** The queue's own form of a ticket. */
+export class Request<T> implements Ticket<T>, Linked<Request<T>> {
+  readonly path: Flow
+  readonly item: T
+  /** The cost it was enqueued with, and counts with while it waits. */
+  readonly declared: number
+  /** The kind of request under which its cost is learnt. */
+  readonly kind: string
+  cost: number
+  /**
+   * Part of its cost for which its flow is never charged: its cost before others waited, if it did not need to wait.
+   */
+  free = 0
+  evicted: Ticket<T> | undefined = undefined
+  /** Position in the order of arrival. */
+  readonly sequence: number
+  /** The lane in which it waits; `undefined` once it has left. */
+  lane: Lane<T> | undefined = undefined
+  /** Number of times that all debts had been forgiven when it was dequeued and charged; below 0 until then. */
+  era = -1
+  /** Number of lanes, from its own up, beside which others waited when it was dequeued. */
+  contested: number = ALL_LEVELS
+  /** Whether its actual cost is known. */
+  settled = false
+  next: Request<T> | undefined = undefined
+  previous: Request<T> | undefined = undefined
+
+  constructor(path: Flow, item: T, cost: number, kind: string, sequence: number) {
+    this.path = path
+    this.item = item
+    this.declared = cost
+    this.kind = kind
+    this.cost = cost
+    this.sequence = sequence
+  }
+
+  get flow(): string {
+    return firstOf(this.path)
+  }
+  /** A unique string for its flow. */
+  get key(): string {
+    return keyOf(this.path)
+  }
+  /** Its expected cost, as far as it is known. */
+  expected(costs: LearnedCosts): number {
+    return costs.size === 0 ? this.declared : costs.expected(this.key, this.kind, this.declared)
+  }
+}
 
 /** Whether a request is still wanted; removes it from its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean

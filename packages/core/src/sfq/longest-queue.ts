@@ -1,5 +1,4 @@
-import type { Lane } from './lane.js'
-import type { Request } from './request.js'
+import type { Lane, Request } from './lane.js'
 
 /**
  * The smallest binary exponent with its own class; smaller sizes share it, and sizes above the last class share that

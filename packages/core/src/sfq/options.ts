@@ -52,6 +52,73 @@ export interface FairQueueOptions {
   random?: Random
 }
 
+/** A request in a {@link FairQueue}: pass it to `remove` and `settle`. */
+export interface Ticket<T> {
+  /** Its flow or, for a path, the first name. */
+  readonly flow: string
+  readonly item: T
+  /**
+   * The cost that its flow is charged: the cost it was enqueued with; from its turn on the cautious estimate, if one
+   * has been learnt; once it is settled, its actual cost.
+   */
+  readonly cost: number
+  /**
+   * The request that was evicted to make room for this one: the caller that enqueued this one must turn it away.
+   * Forgotten when this one leaves.
+   */
+  readonly evicted: Ticket<T> | undefined
+}
+
+/** State of a flow: its waiting requests, and its part of the service. */
+export interface Standing {
+  /** Number of the flow's waiting requests. */
+  readonly waiting: number
+  /** Their expected cost. */
+  readonly cost: number
+  /** Its weight over the weights of all flows that wait or owe, itself included: above 0, at most 1. */
+  readonly share: number
+}
+
+/** A refused request. Nothing of it is kept. */
+export interface Refused extends Standing {
+  /** `flow-full`: its flow is at its limit; `full`: the whole queue is. */
+  readonly refused: 'flow-full' | 'full'
+  /** The bound that it reached, in requests. */
+  readonly limit: number
+}
+
+/** A queue's state, as plain JSON. Every enqueued request waits, or has left in exactly one of four ways. */
+export interface FairQueueSnapshot {
+  /** Number of waiting requests, and their cost. */
+  readonly waiting: number
+  readonly cost: number
+  /** Flows with a record. */
+  readonly records: number
+  /** The value of a turn for weight 1, in cost. */
+  readonly quantum: number
+  readonly enqueued: number
+  readonly refused: number
+  readonly dequeued: number
+  readonly removed: number
+  readonly evicted: number
+  /** Removed because `isDead` returned true. */
+  readonly dead: number
+  /** Only for SFQ. */
+  readonly sfq: SfqSnapshot | undefined
+}
+
+/** The state of SFQ's queues. */
+export interface SfqSnapshot {
+  readonly queues: number
+  readonly perturbations: number
+  /** Number of waiting requests in each queue. */
+  readonly lengths: readonly number[]
+  /** Queues with at least four requests. */
+  readonly occupied: number
+  /** More than a third of the queues has been occupied at each of the last 256 arrivals: too few queues. */
+  readonly crowded: boolean
+}
+
 /** {@link FairQueueOptions} that were checked, with every default in its place. */
 export type FairQueueSettings = Settings<FairQueueOptions, 'weightOf'>
 
@@ -95,7 +162,8 @@ export function requireCost(name: string, cost: unknown, least: number = LEAST_C
   requireNumber(name, cost, least, MOST_COST)
 }
 
-/** The flow's weight, checked and in whole steps. */
-export function weightInSteps(weightOf: WeightOf, flow: string, above?: readonly string[]): number {
+/** The flow's weight, checked and in whole steps; 1 without `weightOf`. */
+export function weightInSteps(weightOf: WeightOf | undefined, flow: string, above?: readonly string[]): number {
+  if (weightOf === undefined) return 1
   return Math.round(weightFrom(weightOf, flow, above) * WEIGHT_STEPS) / WEIGHT_STEPS
 }

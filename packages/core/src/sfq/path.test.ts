@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Flow } from '../path.js'
 import { seededRandom } from '../testing/index.js'
-import { FairQueue } from './index.js'
+import { FairQueue } from './fair-queue.js'
 
 function drain(queue: FairQueue<string>, count: number): string[] {
   return Array.from({ length: count }, () => queue.dequeue()!.item)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FairQueue } from './fair-queue.js'
-import type { Ticket } from './request.js'
+import type { Ticket } from './options.js'
 
 function ticketOf<T>(answer: ReturnType<FairQueue<T>['enqueue']>): Ticket<T> {
   if ('refused' in answer) throw new Error(answer.refused)

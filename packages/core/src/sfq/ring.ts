@@ -1,9 +1,7 @@
 import { LinkedList } from '../linked-list.js'
 import { requireBoolean } from '../options.js'
-import type { LearnedCosts } from './costs.js'
-import type { IsLive, Lane, LaneList } from './lane.js'
-import type { Quantum } from './quantum.js'
-import type { Request } from './request.js'
+import type { LearnedCosts, Quantum } from './costs.js'
+import type { IsLive, Lane, LaneList, Request } from './lane.js'
 
 /** Tolerance when credit is compared with a cost: sums of fractions need not be exact. */
 const ROUNDING = 1e-9

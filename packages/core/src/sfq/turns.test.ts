@@ -3,8 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
-import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './request.js'
+import type { FairQueueOptions, Ticket } from './options.js'
 
 interface Item {
   readonly id: number

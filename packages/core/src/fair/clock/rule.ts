@@ -120,11 +120,15 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     return true
   }
 
-  /** The flow may come back when the clock has caught up with it; a newcomer after the time of one request. */
+  /**
+   * A client may come back when the clock has caught up with its flow. Of a flow that asks n times as often as it may,
+   * n - 1 of n clients would then be refused again, so each of these adds the time of a request; a newcomer adds one.
+   */
   refusal(key: FlowKey, nowMs: number): FairRefusal {
     const { waitMs, ...detail } = this.explain(key, nowMs)
-    const requestMs = (1000 * this.clock.meanCost) / detail.fairRatePerSecond
-    return { retryAfterMs: detail.newcomer ? requestMs : waitMs, detail }
+    const rate = detail.fairRatePerSecond
+    const others = Math.max(Number(detail.newcomer), this.#talkers.askedPerSecond / rate - 1)
+    return { retryAfterMs: waitMs + (1000 * this.clock.meanCost * others) / rate, detail }
   }
 
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void {
@@ -157,8 +161,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   }
 
   probability(key: FlowKey, nowMs: number): number {
-    const { waitMs } = this.explain(key, nowMs)
-    return waitMs > 0 ? 1 : 0
+    return Number(this.explain(key, nowMs).waitMs > 0)
   }
 
   explain(key: FlowKey, nowMs: number): ClockExplanation {
@@ -171,7 +174,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       engaged: !clock.open,
       credit: this.#credit(tag, weight),
       fairRatePerSecond: clock.rate * weight,
-      capacityPerSecond: clock.deliverable > 0 ? clock.deliverable : null,
+      capacityPerSecond: clock.deliverable || null,
       waitMs: clock.open ? 0 : (1000 * Math.max(0, tag - clock.time)) / clock.rate,
       newcomer: !(known || clock.open),
       weight,
@@ -210,7 +213,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       bucketsPerLevel,
       engaged: !open,
       fairRatePerSecond: rate,
-      capacityPerSecond: deliverable > 0 ? deliverable : null,
+      capacityPerSecond: deliverable || null,
       looking: looks.looking,
       spare: open ? 0 : left,
       meanCost,

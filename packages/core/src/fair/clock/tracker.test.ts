@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
@@ -15,6 +17,31 @@ const trackerOf = (
 }
 type Tracker = ReturnType<typeof trackerOf>['tracker']
 type ManualClock = ReturnType<typeof manualClock>
+
+it('a tracker takes 640 KiB, whatever the number of flows', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const kibibytes = (): number => {
+    collect()
+    collect() // what the first one found is freed by another thread, which the second waits for
+    return process.memoryUsage().arrayBuffers / 1_024
+  }
+  const before = kibibytes()
+  const trackers = Array.from({ length: 8 }, () => new FairTracker())
+  const heldAfter = (flows: number): number => {
+    for (const tracker of trackers)
+      for (let i = 0; i < flows; i++) {
+        tracker.register(`flow-${i}`)
+        tracker.report(`flow-${i}`, 'success')
+      }
+    return (kibibytes() - before) / trackers.length
+  }
+  const first = heldAfter(1)
+  // The tables of a tracker, and a few of its clock.
+  expect(first).toBeGreaterThan(640)
+  expect(first).toBeLessThan(650)
+  expect(heldAfter(2_000)).toBeCloseTo(first, 0)
+})
 
 it('a cost of any size is answered', () => {
   const { clock, tracker } = trackerOf()

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
-import { deal, wordsOf } from './hashed-queues.js'
-import type { Ticket } from './request.js'
+import { deal, wordsOf } from './flow-lanes.js'
+import type { Ticket } from './options.js'
 
 function drain<T>(queue: FairQueue<T>): T[] {
   const items: T[] = []

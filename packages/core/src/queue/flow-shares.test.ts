@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { TurnoverMap } from '../turnover-map.js'
-import { MaxMin } from './max-min.js'
+import { MaxMin } from './flow-shares.js'
 
 interface Member {
   wants: number
