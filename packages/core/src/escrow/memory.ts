@@ -189,7 +189,9 @@ export class Memory {
       spare(group, 0)
     }
     const isGroup = (child: Node): child is Group => children.has(child as Group)
-    const least = new Map([...children.keys()].map((group) => [group, Math.min(...hungryIn(group).map(shareAhead))]))
+    const leastIn = (group: Group): number =>
+      hungryIn(group).reduce((least, member) => Math.min(least, shareAhead(member)), Number.POSITIVE_INFINITY)
+    const least = new Map([...children.keys()].map((group) => [group, leastIn(group)]))
     const aheadBy = ({ ahead, weight, parent }: Node): number => ahead - least.get(parent!)! * weight
     /** The call for which it waits, above its part of the limit; of a group, that of its first member. */
     const callOf = (node: Node): number => {
@@ -216,7 +218,8 @@ export class Memory {
         before.set(first, call)
     }
     // They come first in this window only: their advantages stay.
-    const advantages = new Map([...standings.keys()].map((node) => [node, node.ahead]))
+    const moved = before.size > 0 ? [...standings.keys()] : []
+    const advantages = new Map(moved.map((node) => [node, node.ahead]))
     for (const [node, call] of before) {
       node.ahead = -call
       spare(node.parent!, Number.NEGATIVE_INFINITY)
