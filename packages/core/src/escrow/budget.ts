@@ -51,9 +51,14 @@ export class Budget {
     return Math.max(this.tolerance / 1e3, 4 * Number.EPSILON * this.limit)
   }
 
-  /** Larger costs have no precedence now. */
+  /** Larger costs have no precedence now: there will not be as much in this window, or they could not be served. */
   get available(): number {
-    return Math.min(this.left + this.tolerance, this.reach)
+    return Math.min(this.left + Math.max(0, this.most - this.limit) + this.tolerance, this.reach)
+  }
+
+  /** All of the window's budget is there: in a sliding one, only if nothing was used in the last. */
+  get isWhole(): boolean {
+    return this.limit >= this.most - this.tolerance
   }
 
   /** The sum of all guarantees. */

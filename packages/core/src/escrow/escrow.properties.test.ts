@@ -69,7 +69,7 @@ class Pair {
     // Late in a window, claims hardly depend on guarantees: claims are this exact, and guarantees no more than that. Each
     // amount that is lent is exact to the tolerance, and a guarantee follows from several.
     const wrong = Math.abs(decision.guarantee - guarantee) * (1 - this.plain.tau)
-    must(wrong <= 8 * this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
+    must(wrong <= 2 * this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
     if (!allowed) this.#told(decision, answer)
     if (!allowed && reason !== 'never') this.plain.told(tenant, this.weights.get(tenant)!, decision.retryAfterMs, cost)
     return decision

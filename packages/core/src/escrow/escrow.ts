@@ -302,7 +302,7 @@ export class WeightedFairEscrow {
     const { cost, verdict, usedAfter, remaining, guarantee } = judged
     const { endMs, lengthMs } = this.#windows
     if (this.#sliding !== undefined && verdict === 'exhausted')
-      judged.retryMs = Math.max(LEAST_RETRY_MS, this.#sliding.releaseMs(cost - left, nowMs))
+      judged.retryMs = Math.max(LEAST_RETRY_MS, Math.min(lengthMs * RETRY, this.#sliding.releaseMs(cost - left, nowMs)))
     const { retryMs } = judged
     // Settlements of open decisions will return some budget, evenly over their usual time.
     const coming = this.#open * this.#returned

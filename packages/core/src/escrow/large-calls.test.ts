@@ -401,41 +401,62 @@ describe.each([false, true])('a large call for which many tenants lend their cla
   })
 })
 
-describe('what has no bound', () => {
-  it('calls above the share of their group, beside smaller ones of a sibling, may never be served', () => {
-    const children = [
-      { name: 'one', weight: 1, children: leaf('a') },
+describe('calls above the share of their group', () => {
+  const tree = (weight: number): HierarchyNode => ({
+    name: 'all',
+    children: [
+      { name: 'one', weight, children: leaf('a') },
       { name: 'two', weight: 1, children: leaf('b', 'large') },
-    ]
-    const tree = hierarchy({ name: 'all', children })
-    const served = (cost: number): number =>
-      total(
-        use(
-          [
-            { name: 'a', cost: 10 },
-            { name: 'b', cost: 10 },
-            { name: 'large', cost },
-          ],
-          { tree },
-        )['large'],
-      )
-    // A quarter of all budget is its share.
-    expect(served(490)).toBeGreaterThan((0.85 * WINDOWS * LIMIT) / 4)
-    expect(served(510)).toBeLessThan((0.2 * WINDOWS * LIMIT) / 4)
+    ],
+  })
+  const deep = {
+    name: 'all',
+    children: [
+      { name: 'one', weight: 1, children: leaf('a') },
+      { name: 'two', weight: 1, children: [{ name: 'in', weight: 1, children: leaf('b', 'large') }, ...leaf('c')] },
+    ],
+  }
+  const asks = (...names: string[]): Asker[] => names.map((name) => ({ name, cost: 10 }))
+
+  it.each([
+    ['half of the limit', tree(1), 510, 1 / 4, asks('a', 'b')],
+    ['half of the limit, far more', tree(1), 900, 1 / 4, asks('a', 'b')],
+    ['a third', tree(2), 350, 1 / 6, asks('a', 'b')],
+    ['a fifth', tree(4), 210, 1 / 10, asks('a', 'b')],
+    ['a fifth, far more', tree(4), 400, 1 / 10, asks('a', 'b')],
+    ['a quarter, in two levels', deep, 260, 1 / 8, asks('a', 'b', 'c')],
+    ['a quarter, in two levels, more than the upper one', deep, 600, 1 / 8, asks('a', 'b', 'c')],
+  ] as const)('are served beside smaller ones of a sibling: %s', (_, root, cost, part, others) => {
+    const weight = root.children?.[0]?.weight ?? 1
+    for (const reserve of ['paced', 'strict'] as const) {
+      const used = use([...others, { name: 'large', cost }], { tree: hierarchy(root), reserve })
+      expect(total(used['large'])).toBeGreaterThan(0.7 * part * WINDOWS * LIMIT)
+      expect(total(used['large'])).toBeLessThan(1.2 * part * WINDOWS * LIMIT + 2 * cost)
+      expect(total(used['a'])).toBeGreaterThan(0.9 * (weight / (weight + 1)) * WINDOWS * LIMIT)
+      expect(total(inAll(used))).toBeGreaterThan(0.9 * (WINDOWS - 1) * LIMIT)
+    }
+  })
+})
+
+describe('where windows slide, beside small calls', () => {
+  const used = (cost: number, every?: number): { large: number; all: number } => {
+    const amounts = use(
+      [
+        { name: 'a', cost: 10, everyMs: 5 },
+        { name: 'large', cost, ...(every !== undefined && { everyMs: every }) },
+      ],
+      { window: 'sliding' },
+    )
+    return { large: total(amounts['large']) / (WINDOWS * LIMIT), all: total(inAll(amounts)) / ((WINDOWS - 1) * LIMIT) }
+  }
+
+  it.each([200, 333, 400, 450, 490, 500])('calls of %d get their part', (cost) => {
+    expect(used(cost).large).toBeGreaterThan(0.38)
+    expect(used(cost).all).toBeGreaterThan(0.85)
   })
 
-  it('where windows slide, calls of more than half of the limit may never be served beside small ones', () => {
-    const served = (cost: number): number =>
-      total(
-        use(
-          [
-            { name: 'a', cost: 10, everyMs: 5 },
-            { name: 'large', cost },
-          ],
-          { window: 'sliding' },
-        )['large'],
-      )
-    expect(served(333)).toBeGreaterThan(0.3 * WINDOWS * LIMIT)
-    expect(served(600)).toBeLessThan(0.05 * WINDOWS * LIMIT)
+  it.each([550, 700, 900])('calls of %d are served, and no more than one of them is left', (cost) => {
+    expect(used(cost).large).toBeGreaterThan(0.2)
+    expect(used(cost).all).toBeGreaterThan(0.65)
   })
 })

@@ -3,6 +3,7 @@ import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { enter, Group } from './group.js'
 import { type EscrowVerdict, Judgement } from './judgement.js'
+import { type LateDebt, Memory, type TurnedAway } from './memory.js'
 import {
   borrowFromLenders,
   lend,
@@ -13,7 +14,7 @@ import {
   unlend,
   WaitingTenants,
 } from './refused.js'
-import { type LateDebt, Memory, type Place, Roster, SHARED, type Tenant, type TurnedAway } from './tenants.js'
+import { type Place, Roster, SHARED, type Tenant } from './tenants.js'
 
 /** Duration of a wait after the refusal, as a share of the window. */
 const WAIT = 1 / 10
@@ -164,7 +165,7 @@ export class Ledger {
     }
     const tenants = this.#roster.active()
     // If the limit is drawn from a pool, the pool knows the carried amounts.
-    if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget.most)
+    if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget)
     for (const tenant of tenants) {
       // A debt is paid from the tenant's own share.
       const charged = Math.min(tenant.debt, budget.most * tenant.due)
