@@ -436,6 +436,17 @@ describe('calls above the share of their group', () => {
       expect(total(inAll(used))).toBeGreaterThan(0.9 * (WINDOWS - 1) * LIMIT)
     }
   })
+
+  it('are found in a tree of many levels, each of which waits for one', () => {
+    let [root, askers]: [HierarchyNode, Asker[]] = [{ name: 'lowest' }, [{ name: 'lowest', cost: 600, everyMs: 20 }]]
+    for (let level = 24; level > 0; level--) {
+      const names = [`small ${level}`, `large ${level}`]
+      root = { name: `group ${level}`, weight: 1, children: [root, ...leaf(...names)] }
+      askers = [...askers, ...names.map((name, i) => ({ name, cost: i === 0 ? 5 : 400, everyMs: 20 }))]
+    }
+    // Twice the work for each level would take hours.
+    expect(total(inAll(use(askers, { tree: hierarchy(root) })))).toBeGreaterThan(0.5 * (WINDOWS - 1) * LIMIT)
+  })
 })
 
 describe('where windows slide, beside small calls', () => {

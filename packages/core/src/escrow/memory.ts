@@ -200,15 +200,17 @@ export class Memory {
       return first === undefined ? 0 : callOf(first)
     }
     const excess = (node: Node): number => (isGroup(node) ? callOf(node) - limit * node.due - aheadBy(node) : 0)
+    const firsts = new Map<Group, Node | undefined>()
     /** A group whose call exceeds its part by more than it is ahead; otherwise the member that got least. */
     const firstOf = (group: Group): Node | undefined => {
-      const hungry = hungryIn(group)
-      const large = largest(hungry, excess)
-      if (large !== undefined && excess(large) > tolerance) return large
-      return largest(
-        hungry.filter((member) => aheadBy(member) <= tolerance),
-        callOf,
-      )
+      // Each is found once: a group's depends on those of all groups below.
+      if (!firsts.has(group)) {
+        const hungry = hungryIn(group)
+        const large = largest(hungry, excess)
+        const least = hungry.filter((member) => aheadBy(member) <= tolerance)
+        firsts.set(group, large !== undefined && excess(large) > tolerance ? large : largest(least, callOf))
+      }
+      return firsts.get(group)
     }
     const before = new Map<Node, number>()
     for (const group of isWhole ? children.keys() : []) {
