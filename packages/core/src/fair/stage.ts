@@ -52,7 +52,8 @@ const MOST_RESOURCES = 32
  * beyond the 32nd such resource, and those that name none, by `tracker`.
  *
  * `retryAfterMs` is the expected time until the client is admitted, at most 30 s. Rule `fair-clock`: until the clock has
- * caught up with its flow, and longer for flows of which many clients ask. Rule `blue`: 1/(1 − p) seconds, the mean time for a client that tries once a second.
+ * caught up with its flow, and longer for flows of which many clients ask. Rule `blue`: 1/(1 − p) seconds, the mean
+ * time for a client that tries once a second.
  */
 export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
   const trackers = new Map<string, FairTracker<FairRuleName>>()
