@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import type { Refusal } from '../admission/refusal.js'
 import { adaptive, type Capacity, fixed } from '../capacity/index.js'
+import type { Flow } from '../path.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { type Answer, queueOf, settled } from './fixtures/queue-of.js'
 import type { RequestQueueOptions } from './options.js'
@@ -105,6 +106,32 @@ describe('costs known only at the end', () => {
     expect(queue.snapshot().bands[0]!.queue.cost).toBe(5)
     expect(queue.explain('a')).toMatchObject({ waiting: 5, cost: 250 })
     if (held.admitted) held.finish()
+  })
+
+  it('are learnt and paid at any sizes, in hashed queues too, without a round for each turn', async () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const random = seededRandom(seed)
+      const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!
+      const width = (): number => pick([1, 1, 2, 0.5, 4])
+      const { queue, world } = queueOf({ concurrency: 4, queues: 4, perFlowLimit: 3, maxWaitMs: 2_000, width })
+      const running: Extract<Answer, { admitted: true }>[] = []
+      const noted = (answer: Answer): void => void (answer.admitted && running.push(answer))
+      for (let i = 0; i < 150; i++) {
+        const next = random()
+        if (next < 0.5) {
+          const cost = pick([1, 1e-9, 1e12, 5, 0.1])
+          const answer = queue.enter({ flow: pick<Flow>(['a', 'b', 'c', 'd', ['p', 'x'], ['p', 'y']]), cost })
+          if (answer instanceof Promise) void answer.then(noted)
+          else noted(answer)
+        } else if (next < 0.9 && running.length > 0) {
+          const [one] = running.splice(Math.floor(random() * running.length), 1)
+          one?.finish('success', random() < 0.4 ? { cost: pick([0, 1, 1e12, 0.5, 100]) } : {})
+        } else world.advance(20 * random())
+        if (i % 10 === 0) await Promise.resolve()
+      }
+      // A cost of 1e12 beside those of 1 takes a million million turns: round by round this would not end.
+      expect(queue.snapshot().startedLater).toBeGreaterThan(5)
+    }
   })
 })
 

@@ -345,7 +345,7 @@ export class Ring<T> {
       const needed = Math.min((cost - lane.deficit) / worth, Math.max(untilPaid, untilShort))
       rounds = Math.min(rounds, Math.ceil(needed))
     }
-    if (rounds > 0 && ++this.#vain > VAIN_ROUNDS) rounds = Math.max(rounds, 2 ** (this.#vain - VAIN_ROUNDS))
+    if (++this.#vain > VAIN_ROUNDS) rounds = Math.max(rounds, 2 ** (this.#vain - VAIN_ROUNDS))
     if (rounds === Number.POSITIVE_INFINITY) return 1
     rounds = Math.min(rounds, Math.ceil(most))
     if (rounds <= 1) return 1
