@@ -213,4 +213,23 @@ describe('costs that are known afterwards', () => {
     expect(reason).toBe('exhausted')
     expect(retryAfterMs).toBeLessThanOrEqual(WINDOW_MS / 20)
   })
+
+  it.each([
+    ['paced', 10],
+    ['strict', 67],
+  ] as const)('that are far too low take from others what is left: %s, %i of the 100 wanted', (reserve, expected) => {
+    const clock = manualClock()
+    const options = { limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', reserve, clock } as const
+    const escrow = new WeightedFairEscrow(options)
+    let got = 0
+    for (let call = 0; call < 30 * 100; call++) {
+      const low = escrow.check('low', 1)
+      if (low.allowed) escrow.settle(low, 2_000)
+      // After three windows; ten calls in each.
+      if (call % 10 === 5 && escrow.check('honest', 10).allowed && call >= 300) got += 10
+      clock.advance(WINDOW_MS / 100)
+    }
+    expect(got / 27).toBeGreaterThan(0.9 * expected)
+    expect(got / 27).toBeLessThan(1.1 * expected)
+  })
 })
