@@ -25,43 +25,38 @@ export function keyFrom(random: Random): Words {
  */
 export function keyedHash(text: string, key: Readonly<Words>, into: Words): void {
   const { length } = text
-  const even = length & ~1
+  const blocks = length >> 1
   let v0 = key.a
   let v1 = key.b ^ 0xee
   let v2 = key.a ^ 0x6c796765
   let v3 = key.b ^ 0x74656462
-  // Two rounds at a time: for each block, for the one that ends with the length in bytes, and twice for each half of
-  // the output.
-  for (let at = 0; ; at += 2) {
+  // The blocks, the block that ends with the length in bytes, and the two halves of the output.
+  for (let step = 0; step < blocks + 3; step++) {
     let word = 0
-    if (at < even) word = text.charCodeAt(at) | (text.charCodeAt(at + 1) << 16)
-    else if (at === even) word = ((2 * length) << 24) | (even < length ? text.charCodeAt(even) : 0)
-    else if (at === even + 2) v2 ^= 0xee
-    else if (at === even + 6) {
-      into.a = v1 ^ v3
-      v1 ^= 0xdd
-    } else if (at === even + 10) break
+    let rounds = 2
+    if (step < blocks) word = text.charCodeAt(2 * step) | (text.charCodeAt(2 * step + 1) << 16)
+    else if (step === blocks) word = ((2 * length) << 24) | ((length & 1) === 1 ? text.charCodeAt(length - 1) : 0)
+    else {
+      rounds = 4
+      if (step === blocks + 1) v2 ^= 0xee
+      else {
+        into.a = v1 ^ v3
+        v1 ^= 0xdd
+      }
+    }
     v3 ^= word
-    v0 = (v0 + v1) | 0
-    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
-    v0 = (v0 << 16) | (v0 >>> 16)
-    v2 = (v2 + v3) | 0
-    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
-    v0 = (v0 + v3) | 0
-    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
-    v2 = (v2 + v1) | 0
-    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
-    v2 = (v2 << 16) | (v2 >>> 16)
-    v0 = (v0 + v1) | 0
-    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
-    v0 = (v0 << 16) | (v0 >>> 16)
-    v2 = (v2 + v3) | 0
-    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
-    v0 = (v0 + v3) | 0
-    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
-    v2 = (v2 + v1) | 0
-    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
-    v2 = (v2 << 16) | (v2 >>> 16)
+    for (; rounds > 0; rounds--) {
+      v0 = (v0 + v1) | 0
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+      v0 = (v0 << 16) | (v0 >>> 16)
+      v2 = (v2 + v3) | 0
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+      v0 = (v0 + v3) | 0
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+      v2 = (v2 + v1) | 0
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+      v2 = (v2 << 16) | (v2 >>> 16)
+    }
     v0 ^= word
   }
   into.b = v1 ^ v3

@@ -3,7 +3,7 @@ import { manualClock } from '../../testing/manual-clock.js'
 import type { ClockBelief } from '../clock/state.js'
 import { FairTracker } from '../tracker.js'
 import { ClockArbiter } from './arbiter.js'
-import type { ClockLease, ReportedPeriod } from './report.js'
+import type { ClockLease, ReportedPeriod, SlotSums } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
 import { packLease, packReport, unpackLease } from './wire.js'
 
@@ -149,8 +149,8 @@ describe('a lease for long names', () => {
       for (const member of members) {
         const names = Array.from({ length: 35 }, (_, i) => [i, `${member}${i}`.padEnd(256, '\u0001')] as const)
         const slot = 5 * period
-        const counts = { refused: [0, 0], known: 35, ahead: 0, strained: 0, settled: 0, ended: [] } as const
-        const slots = [{ slot, letIn: [35, 35], ...counts }] as unknown as ReportedPeriod['slots']
+        const counts = { known: 35, ahead: 0, strained: 0, settled: 0, ended: [] }
+        const slots: SlotSums[] = [{ slot, letIn: [35, 35], refused: [0, 0], ...counts }]
         const flows = period > 100 ? [] : names.map(([i]) => [i, 0, 1, 1] as const)
         const sums = { period, slots, names: period > 100 ? [] : names, flows }
         const report = packReport({ member, sentAtMs: 0, periods: [sums] })

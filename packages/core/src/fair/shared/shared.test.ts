@@ -294,9 +294,9 @@ describe('what is no report, and no lease', () => {
 
   it('is no event of any kind: all are kept', () => {
     const letIn = 60
-    const outcomes = { success: [3, 3.5], failure: [2, 7], ignored: [1, 1], expected: 0.25 } as const
-    const none = { success: [0, 0], failure: [0, 0], ignored: [0, 0], expected: 0 } as const
-    const slots = [
+    const outcomes: Omit<Ended, 'letIn'> = { success: [3, 3.5], failure: [2, 7], ignored: [1, 1], expected: 0.25 }
+    const none: Omit<Ended, 'letIn'> = { success: [0, 0], failure: [0, 0], ignored: [0, 0], expected: 0 }
+    const slots: SlotSums[] = [
       { slot: 60, letIn: [5, 5], refused: [0, 0], known: 4, ahead: 3, strained: 0, settled: 0, ended: [] },
       { slot: 61, letIn: [5, 12.5], refused: [4, 4], known: 9, ahead: 4, strained: 2, settled: -1.5, ended: [] },
       {
@@ -311,11 +311,11 @@ describe('what is no report, and no lease', () => {
       },
       { slot: 58, letIn: [0, 0], refused: [7, 7], known: 7, ahead: 7, strained: 0, settled: 2, ended: [] },
       { slot: 64, letIn: [1, 1], refused: [0, 0], known: 1, ahead: 0, strained: 0, settled: 0, ended: [] },
-    ] as unknown as SlotSums[]
-    const two = [
+    ]
+    const two: Ended[] = [
       { letIn: 64, ...none, success: [1, 1] },
       { letIn: 12, ...none, ignored: [1, 1] },
-    ] as unknown as Ended[]
+    ]
     const report = {
       member: 'one',
       sentAtMs: 12.3,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
-import type { ClockReport, Ended, PeriodSums, ReportedPeriod, SlotSums } from './report.js'
+import type { Amount, ClockReport, Ended, PeriodSums, ReportedPeriod, SlotSums } from './report.js'
 import { consensus, ReportedOutcomes, typical } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
@@ -168,10 +168,10 @@ describe('costs and refusals that a process tells of', () => {
   /** A process that admits and refuses as many requests, at this cost each. */
   const process = (requests: number, cost: number, refused = requests, refusal = cost) => {
     const counts = { slot: 0, known: 0, ahead: 0, strained: 0, settled: 0 }
-    const amounts = { letIn: [requests, requests * cost], refused: [refused, refused * refusal] } as const
-    const success = [requests, requests * cost] as const
-    const row = { letIn: 0, success, failure: [0, 0], ignored: [0, 0], expected: 0 }
-    const sums = { period: 0, slots: [{ ...counts, ...amounts, ended: [row] }], flows: [] } as unknown as PeriodSums
+    const admitted: Amount = [requests, requests * cost]
+    const row: Ended = { letIn: 0, success: admitted, failure: [0, 0], ignored: [0, 0], expected: 0 }
+    const slot: SlotSums = { ...counts, letIn: admitted, refused: [refused, refused * refusal], ended: [row] }
+    const sums: PeriodSums = { period: 0, slots: [slot], flows: [] }
     const claims = new ReportedOutcomes()
     claims.add(sums)
     return { claims, sums }
