@@ -131,8 +131,11 @@ class Pair {
       this.plain.owe(decision.tenant, this.weights.get(decision.tenant)!, unpaid)
       return
     }
-    const left = this.plain.settle(decision.tenant, actual - decision.cost, this.nowMs)
-    must(Math.abs(unpaid - left) <= this.plain.tolerance, () => `expected ${left} unpaid, got ${unpaid}`)
+    const change = actual - decision.cost
+    const [least, most] = this.plain.chargeable(decision.tenant, Math.max(0, change), this.nowMs)
+    const [charged, slack] = [Math.max(0, change) - unpaid, 2 * this.plain.tolerance]
+    must(charged >= least - slack && charged <= most + slack, () => `charged ${charged}, not ${least} to ${most}`)
+    this.plain.settle(decision.tenant, change, unpaid, this.nowMs)
   }
 
   /** T1, by a separate account: grants in a window, less refunds, never exceed the limit. */

@@ -106,8 +106,9 @@ export class WeightedFairEscrow {
     if (decision.allowed) {
       this.#allowed++
       if (decision.borrowed) this.#borrowed++
+      const { left } = ledger
       decision.admit(ledger.spend(), this.#windows.count)
-      this.#sliding?.note(decision.atMs, decision.reserved)
+      this.#sliding?.note(decision.atMs, left - ledger.left)
       this.#estimate?.admit()
       this.#open += decision.reserved
     } else {
@@ -142,10 +143,7 @@ export class WeightedFairEscrow {
     this.#open -= reserved
     this.#tookMs += (nowMs - atMs - this.#tookMs) * NEW_PART
     this.#returned += (Math.max(0, -change) / reserved - this.#returned) * NEW_PART
-    if (change === 0) return ALL_PAID
-    const unpaid = this.#ledger.settle(ticket.place, change)
-    this.#sliding?.note(change < 0 ? atMs : nowMs, change - unpaid)
-    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+    return change === 0 ? ALL_PAID : this.#change(ticket, change, change < 0 ? atMs : nowMs)
   }
 
   /**
@@ -163,9 +161,7 @@ export class WeightedFairEscrow {
     if (ticket.timeIn(this.#windows.count) === 'never') return NOTHING_SETTLED
     if (owe !== undefined) return owe()
     this.#open += change
-    const unpaid = this.#ledger.settle(ticket.place, change)
-    this.#sliding?.note(nowMs, change - unpaid)
-    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+    return this.#change(ticket, change, nowMs)
   }
 
   /** Refunds everything: nothing ran. Equals `settle` with a cost of 0. */
@@ -236,6 +232,14 @@ export class WeightedFairEscrow {
     throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
   }
 
+  #change({ place }: EscrowTicket, change: number, atMs: number): Settled {
+    const unpaid = this.#ledger.settle(place, change)
+    this.#sliding?.note(atMs, change - unpaid)
+    if (unpaid <= 0) return ALL_PAID
+    this.#ledger.owe(place, unpaid)
+    return { settled: true, unpaid }
+  }
+
   /**
    * Prepares a charge to a past window, if it is one. Calls that may throw come first: the ticket is unchanged then.
    */
@@ -245,7 +249,7 @@ export class WeightedFairEscrow {
     const place = this.#placeOf(tenant)
     const weight = place === null ? 0 : this.#weightIn(place, tenant)
     return () => {
-      if (place !== null) this.#ledger.owe(tenant, weight, amount, place)
+      if (place !== null) this.#ledger.oweLate(tenant, weight, amount, place)
       return { settled: true, unpaid: amount }
     }
   }
@@ -265,7 +269,7 @@ export class WeightedFairEscrow {
     const reserved = this.#estimate?.reserve(cost, this.#limit) ?? cost
     if (isPeek) ledger.peek(tenant, weight, reserved, place)
     else ledger.judge(tenant, weight, reserved, place)
-    return this.#ticketOf(tenant, cost, nowMs)
+    return this.#ticketOf(tenant, cost, reserved, nowMs)
   }
 
   /** Null: it has none. */
@@ -297,7 +301,7 @@ export class WeightedFairEscrow {
   }
 
   /** For the last judgement; its name may be that of the shared tenant. */
-  #ticketOf(tenant: string, asked: number, nowMs: number): EscrowTicket {
+  #ticketOf(tenant: string, asked: number, reserved: number, nowMs: number): EscrowTicket {
     const { judged, left } = this.#ledger
     const { cost, verdict, usedAfter, remaining, guarantee } = judged
     const { endMs, lengthMs } = this.#windows
@@ -325,7 +329,7 @@ export class WeightedFairEscrow {
       waitMs,
       endMs,
       nowMs,
-      cost,
+      reserved,
     )
   }
 }

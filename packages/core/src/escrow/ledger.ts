@@ -233,7 +233,8 @@ export class Ledger {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
     else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
-    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+    // It pays its debt first.
+    this.#decide(tenant, cost + tenant.debt)
     if (this.judged.exceeds && this.judged.verdict === 'over-share') borrowFromLenders(this.judged, this.#budget)
     return this.judged.verdict
   }
@@ -254,12 +255,9 @@ export class Ledger {
     if (cost >= this.#budget.failed) this.#budget.failed = Number.POSITIVE_INFINITY
     unlend(tenant, tau)
     if (this.judged.isLent) takeFromLenders(this.judged, this.#budget)
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-      node.passed = node.passedBy(tau) + cost
-      node.used += cost
-    }
-    this.#budget.left -= cost
-    recount(tenant, this.#budget.tau)
+    tenant.debt = 0
+    this.#charge(tenant, cost)
+    recount(tenant, tau)
     return tenant.place
   }
 
@@ -308,25 +306,38 @@ export class Ledger {
   }
 
   /**
-   * Charges the tenant at `place` more (or less, if below 0) than its admitted cost. Returns the amount that could not
-   * be charged because nothing is left: it owes that. It never refunds more than its use.
+   * Charges the tenant at `place` more than its admitted cost, as far as a call for that would be admitted; or less, if
+   * below 0, down to no use at all. Returns the amount that could not be charged.
    */
   settle(place: number, change: number): number {
     const tenant = this.#roster.at(place)
-    const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, this.#budget.left)))
+    let charged = change
+    if (change > 0) {
+      this.#decide(tenant, change)
+      if (!this.judged.allowed) charged = this.judged.most
+    } else {
+      // A refund pays the tenant's debt first.
+      const paid = Math.min(tenant.debt, -change)
+      tenant.debt -= paid
+      charged = Math.max(-tenant.used, change + paid)
+    }
     this.#charge(tenant, charged)
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
-      node.passed = Math.max(0, node.passed + charged)
     recount(tenant, this.#budget.tau)
     this.#refitPath(tenant.parent)
-    tenant.debt += Math.max(0, change - charged)
     return change - charged
   }
 
+  /** Notes that the tenant at `place` owes an amount: it is paid before its next call is admitted. */
+  owe(place: number, amount: number): void {
+    this.#roster.at(place).debt += amount
+  }
+
   /** Notes that a tenant owes an amount for a past window. */
-  owe(name: string, weight: number, amount: number, { group, isNamed }: Place = this.#anywhere): void {
+  oweLate(name: string, weight: number, amount: number, { group, isNamed }: Place = this.#anywhere): void {
+    const tenant = this.#roster.get(name)
     const debt = this.#lateDebts.get(name)
-    if (debt !== undefined) debt.amount += amount
+    if (tenant !== undefined) tenant.debt += amount
+    else if (debt !== undefined) debt.amount += amount
     else if (this.#lateDebts.size < this.#maxStrangers || isNamed)
       this.#lateDebts.set(ownCopy(name), { weight, group, isNamed, amount })
   }
@@ -398,10 +409,18 @@ export class Ledger {
     tenant.returnMs = 0
   }
 
-  /** Counts an amount as used by a tenant, and by all its groups. */
+  #decide(tenant: Tenant, cost: number): void {
+    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+  }
+
+  /** Counts an amount as used by a tenant, and by all its groups; or less, if below 0. */
   #charge(tenant: Tenant, amount: number): void {
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.used += amount
-    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - amount)
+    const { tau, limit, left } = this.#budget
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+      node.passed = Math.max(0, (amount > 0 ? node.passedBy(tau) : node.passed) + amount)
+      node.used += amount
+    }
+    this.#budget.left = Math.min(limit, left - amount)
   }
 
   /** Recomputes the level of a group: the highest at which all claims in it fit into its room. */
