@@ -1,4 +1,5 @@
 import type { Group } from './group.js'
+import type { Node } from './tenants.js'
 
 /** How a tenant's claim on its guarantee ages: not at all, or over the window, at an even pace. */
 export type Reserve = 'strict' | 'paced'
@@ -116,6 +117,11 @@ export class Budget {
     this.nowMs = nowMs
     const sinceMs = nowMs - this.paceFromMs
     if (this.reserve === 'paced' && sinceMs > 0) this.tau = Math.min(1, sinceMs / this.agingMs)
+  }
+
+  /** Whether the use of a node and `cost` are more than its part of the limit. */
+  exceedsPart({ used, elsewhere, due }: Node, cost: number): boolean {
+    return used + elsewhere + cost > due * this.most + this.tolerance
   }
 
   /** Whether `room` is enough for `cost`. A room of zero does not cover a cost near zero. */

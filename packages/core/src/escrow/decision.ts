@@ -152,6 +152,7 @@ export interface EscrowSnapshot {
   readonly reserve: Reserve
   /** In this window. */
   readonly used: number
+  /** Never below 0, although more may be used than a limit that was lowered. */
   readonly remaining: number
   /** The part of the remainder that is reserved for the guarantees of active tenants. */
   readonly reserved: number

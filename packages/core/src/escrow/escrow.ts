@@ -213,7 +213,7 @@ export class WeightedFairEscrow {
       windowMs: this.#windows.lengthMs,
       reserve: this.#reserve,
       used: this.#released(nowMs) - ledger.left,
-      remaining: ledger.left,
+      remaining: Math.max(0, ledger.left),
       reserved: ledger.claimed,
       level: ledger.level,
       tenants: ledger.tenants,
@@ -248,10 +248,8 @@ export class WeightedFairEscrow {
     const { tenant } = ticket
     const place = this.#placeOf(tenant)
     const weight = place === null ? 0 : this.#weightIn(place, tenant)
-    return () => {
-      if (place !== null) this.#ledger.oweLate(tenant, weight, amount, place)
-      return { settled: true, unpaid: amount }
-    }
+    return () =>
+      place === null ? { settled: true, unpaid: amount } : this.#ledger.oweLate(tenant, weight, amount, place)
   }
 
   /** Judges, and changes nothing except, unless it is a `peek`, an active tenant's weight. */

@@ -1,9 +1,8 @@
-import { ownCopy } from '../path.js'
 import { Budget, type Reserve } from './budget.js'
-import type { EscrowTenant } from './decision.js'
+import type { EscrowTenant, Settled } from './decision.js'
 import { enter, Group } from './group.js'
 import { type EscrowVerdict, Judgement } from './judgement.js'
-import { type LateDebt, Memory, type TurnedAway } from './memory.js'
+import { Memory } from './memory.js'
 import {
   borrowFromLenders,
   lend,
@@ -61,15 +60,10 @@ export class Ledger {
   readonly #root: Group
   readonly #anywhere: Place
   readonly #budget: Budget
-  readonly #maxStrangers: number
   readonly #waiting: WaitingTenants = new WaitingTenants()
   readonly #roster: Roster
   /** Groups with active tenants. */
   #groups: Group[] = []
-  /** Tenants that were refused and are not active. */
-  readonly #turnedAway: Map<string, TurnedAway> = new Map()
-  /** Costs that were settled after their window. */
-  readonly #lateDebts: Map<string, LateDebt> = new Map()
   /** Number of tenants that are expected back. */
   #expected = 0
 
@@ -78,7 +72,6 @@ export class Ledger {
     this.#root = root
     this.#anywhere = { group: root, isNamed: false }
     this.#budget = new Budget(windowMs, reserve)
-    this.#maxStrangers = maxStrangers
     this.#roster = new Roster(root, maxStrangers)
   }
 
@@ -127,26 +120,20 @@ export class Ledger {
   begin(startMs: number, limit: number, most: number = limit): void {
     const budget = this.#budget
     const isNext = startMs - budget.startMs < 1.5 * budget.windowMs
-    const memory = isNext ? this.#remember() : undefined
+    for (const group of this.#groups) group.locate()
+    const memory = isNext ? new Memory(this.#roster, budget) : undefined
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
     this.#roster.clear()
-    this.#turnedAway.clear()
-    this.#lateDebts.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
-    budget.reach = memory?.reach.most ?? Number.POSITIVE_INFINITY
-    budget.failed = memory?.reach.failed ?? Number.POSITIVE_INFINITY
+    budget.reach = memory?.reach ?? Number.POSITIVE_INFINITY
+    budget.failed = memory?.failed ?? Number.POSITIVE_INFINITY
     this.#root.active = true
     this.#root.guarantee = limit
     this.#root.part = 1
     if (memory !== undefined && memory.kept.length > 0) this.#bringBack(memory)
-  }
-
-  #remember(): Memory {
-    for (const group of this.#groups) group.locate()
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#budget)
   }
 
   #bringBack(memory: Memory): void {
@@ -168,7 +155,7 @@ export class Ledger {
     if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget)
     for (const tenant of tenants) {
       // A debt is paid from the tenant's own share.
-      const charged = Math.min(tenant.debt, budget.most * tenant.due)
+      const charged = Math.min(tenant.debt, budget.limit * tenant.due)
       tenant.debt -= charged
       this.#charge(tenant, charged)
     }
@@ -242,7 +229,6 @@ export class Ledger {
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
     const { cost, tenant, branch, part } = this.judged
-    const { tau } = this.#budget
     if (branch !== undefined) {
       this.#open(tenant)
       branch.parent!.part = part
@@ -253,11 +239,11 @@ export class Ledger {
     tenant.returnMs = 0
     tenant.exceeds = Number.POSITIVE_INFINITY
     if (cost >= this.#budget.failed) this.#budget.failed = Number.POSITIVE_INFINITY
-    unlend(tenant, tau)
+    unlend(tenant, this.#budget.tau)
     if (this.judged.isLent) takeFromLenders(this.judged, this.#budget)
     tenant.debt = 0
     this.#charge(tenant, cost)
-    recount(tenant, tau)
+    recount(tenant, this.#budget.tau)
     return tenant.place
   }
 
@@ -277,7 +263,7 @@ export class Ledger {
     this.#waiting.add(tenant, nowMs)
     tenant.waitsFor = cost
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
-      node.isHungry ||= this.#exceedsPart(node, cost)
+      node.isHungry ||= this.#budget.exceedsPart(node, cost)
     if (tenant.released === 0 && this.judged.wouldCover(tolerance)) release(tenant, 1, tau)
     else if (!isInLine) {
       let node: Group | Tenant = tenant
@@ -291,30 +277,29 @@ export class Ledger {
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
     if (!tenant.active) {
       const { name, weight, parent: group, isNamed } = tenant
-      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
-        this.#turnedAway.set(name, { weight, group, isNamed, returnMs, isHungry: this.#exceedsPart(tenant, cost) })
+      this.#roster.absent.turnAway(name, {
+        weight,
+        group,
+        isNamed,
+        returnMs,
+        isHungry: this.#budget.exceedsPart(tenant, cost),
+      })
       return
     }
     this.#return(tenant)
     tenant.returnMs = returnMs
   }
 
-  /** Its use and `cost` are more than its part of the limit. */
-  #exceedsPart(node: Group | Tenant, cost: number): boolean {
-    const { most, tolerance } = this.#budget
-    return node.used + node.elsewhere + cost > node.due * most + tolerance
-  }
-
   /**
-   * Charges the tenant at `place` more than its admitted cost, as far as a call for that would be admitted; or less, if
-   * below 0, down to no use at all. Returns the amount that could not be charged.
+   * Charges the tenant at `place` more than its admitted cost, as far as a call for that would be admitted, or has been
+   * `granted`; or less, if below 0, down to no use at all. Returns the amount that could not be charged.
    */
-  settle(place: number, change: number): number {
+  settle(place: number, change: number, granted = 0): number {
     const tenant = this.#roster.at(place)
     let charged = change
     if (change > 0) {
       this.#decide(tenant, change)
-      if (!this.judged.allowed) charged = this.judged.most
+      if (!this.judged.allowed) charged = Math.min(change, Math.max(this.judged.most, granted))
     } else {
       // A refund pays the tenant's debt first.
       const paid = Math.min(tenant.debt, -change)
@@ -332,14 +317,21 @@ export class Ledger {
     this.#roster.at(place).debt += amount
   }
 
-  /** Notes that a tenant owes an amount for a past window. */
-  oweLate(name: string, weight: number, amount: number, { group, isNamed }: Place = this.#anywhere): void {
+  /** Charges a tenant's debt as a settlement, up to `most`. Returns the rest. */
+  pay(name: string, most: number, granted: number): number {
     const tenant = this.#roster.get(name)
-    const debt = this.#lateDebts.get(name)
-    if (tenant !== undefined) tenant.debt += amount
-    else if (debt !== undefined) debt.amount += amount
-    else if (this.#lateDebts.size < this.#maxStrangers || isNamed)
-      this.#lateDebts.set(ownCopy(name), { weight, group, isNamed, amount })
+    if (tenant === undefined || tenant.debt === 0) return 0
+    const part = Math.min(tenant.debt, most)
+    if (part > 0) tenant.debt -= part - this.settle(tenant.place, part, granted)
+    return tenant.debt
+  }
+
+  /** Notes that a tenant owes an amount for a past window. */
+  oweLate(name: string, weight: number, amount: number, place: Place = this.#anywhere): Settled {
+    const tenant = this.#roster.get(name)
+    if (tenant === undefined) this.#roster.absent.owe(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
+    else tenant.debt += amount
+    return { settled: true, unpaid: amount }
   }
 
   /**
@@ -377,11 +369,7 @@ export class Ledger {
 
   /** The `most` active tenants with the largest use. For people: allocates. */
   heaviest(most: number): EscrowTenant[] {
-    const heaviest = this.#roster.active().sort((a, b) => b.used - a.used)
-    return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
-      parent.locate()
-      return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
-    })
+    return this.#roster.heaviest(most)
   }
 
   /** Makes the last prepared tenant active, and the groups in which it is the first. */

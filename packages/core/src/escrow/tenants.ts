@@ -1,4 +1,5 @@
 import { ownCopy } from '../path.js'
+import type { EscrowTenant } from './decision.js'
 import type { Group } from './group.js'
 
 /**
@@ -138,13 +139,16 @@ export class Roster {
   /** The active ones, and after them those of earlier windows. */
   readonly #tenants: Tenant[]
   readonly #byName: Map<string, Tenant> = new Map()
-  readonly #most: number
+  /** Tenants that are not active. */
+  readonly absent: Absentees
+  readonly most: number
   #count = 0
   #strangers = 0
 
   constructor(root: Group, most: number) {
     this.#tenants = [new Tenant(root, 0)]
-    this.#most = most
+    this.most = most
+    this.absent = new Absentees(most)
   }
 
   get count(): number {
@@ -153,7 +157,7 @@ export class Roster {
 
   /** True if strangers that are not active have to share. */
   get isFull(): boolean {
-    return this.#strangers >= this.#most - 1
+    return this.#strangers >= this.most - 1
   }
 
   /** The active tenant of that name, unchanged. */
@@ -187,8 +191,18 @@ export class Roster {
     if (!tenant.isNamed) this.#strangers++
   }
 
+  /** The `most` with the largest use. */
+  heaviest(most: number): EscrowTenant[] {
+    const heaviest = this.active().sort((a, b) => b.used - a.used)
+    return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
+      parent.locate()
+      return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
+    })
+  }
+
   clear(): void {
     this.#byName.clear()
+    this.absent.all.clear()
     this.#count = 0
     this.#strangers = 0
   }
@@ -198,4 +212,38 @@ export class Roster {
 export interface Place {
   readonly group: Group
   readonly isNamed: boolean
+}
+
+/** A tenant that is not active, and counts in the next window: it was refused, or has a debt from a past one. */
+export interface Absent extends Place {
+  readonly weight: number
+  /** Time until which it may return. */
+  readonly returnMs: number
+  /** It was refused more than its part of the limit. */
+  readonly isHungry: boolean
+  readonly debt: number
+}
+
+/** Those of a window, by name. There is room for `most` strangers. */
+export class Absentees {
+  readonly all: Map<string, Absent> = new Map()
+  readonly #most: number
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  turnAway(name: string, one: Omit<Absent, 'debt'>): void {
+    if (name !== SHARED) this.#set(name, { ...one, debt: this.all.get(name)?.debt ?? 0 })
+  }
+
+  /** It owes this amount more. If it was not refused, it counts like `one`. */
+  owe(name: string, one: Omit<Absent, 'debt'>, amount: number): void {
+    const known = this.all.get(name)
+    this.#set(ownCopy(name), { ...(known ?? one), debt: (known?.debt ?? 0) + amount })
+  }
+
+  #set(name: string, one: Absent): void {
+    if (one.isNamed || this.all.has(name) || this.all.size < this.#most) this.all.set(name, one)
+  }
 }

@@ -865,20 +865,21 @@ describe('settling', () => {
     expect(escrow.settle(late, 170)).toEqual({ settled: false, unpaid: 0 })
     check('b', 10)
     expect(escrow.snapshot().used).toBe(10)
-    // From the credit here, and then from the credit drawn for the next call.
+    // The call costs the debt as well, for which more credit is drawn.
     check('a', 1)
-    expect(escrow.snapshot()).toMatchObject({ used: 100, granted: 100 })
+    expect(escrow.snapshot()).toMatchObject({ used: 10 + 1 + 120, granted: 200 })
     check('a', 1)
     expect(escrow.snapshot().used).toBe(10 + 2 + 120)
-    check('a', 1)
-    expect(escrow.snapshot().used).toBe(10 + 3 + 120)
 
-    const { escrow: other, store } = held()
+    const { escrow: other, store, world: then } = held()
     const asked = other.check('a', 50)
     await store.last.answer()
     const unlucky = other.settle(await asked, 170)
     await store.last.answer({ grant: 0, waitMs: 50 })
     expect(await unlucky).toEqual({ settled: true, unpaid: 70 })
+    // Not while the pool has just refused as much.
+    expect(await other.check('a', 10)).toMatchObject({ allowed: false, reason: 'over-share' })
+    then.advance(50)
     const next = other.check('a', 10)
     await store.last.answer()
     expect((await next).allowed).toBe(true)
