@@ -5,6 +5,9 @@ import type { Absent, Node, Place, Roster, Tenant } from './tenants.js'
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
 
+/** Most that is carried for a call that comes first, in limits: sums of more are not as exact as the tolerance. */
+const MOST_CARRIED = 1e6
+
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
   readonly name: string
@@ -155,12 +158,12 @@ export class Memory {
     const first = new Map<Member, number>()
     if (budget.isWhole) for (const members of groups.values()) members.bringForward(first)
     for (const [member, call] of first) {
-      member.ahead = -call
+      member.ahead = -member.weight * member.among.entry - call
       member.among.spare(Number.NEGATIVE_INFINITY)
     }
     const all = groups.get(root)!
-    const most = first.size > 0 ? Number.POSITIVE_INFINITY : all.even + budget.most / root.activeWeight
-    return all.give(Math.min(most, all.needed))
+    const most = all.entry + (first.size > 0 ? MOST_CARRIED : 1) * (budget.most / root.activeWeight)
+    return all.give(Math.min(all.even + most, all.needed))
   }
 }
 
@@ -172,7 +175,7 @@ class Member {
   readonly #share: Share
   /** A group's own members. */
   inside: Members | undefined
-  /** Its advantage over the others. */
+  /** Its advantage over a member that enters. */
   ahead: number
 
   constructor(node: Node, share: Share, among: Members) {
@@ -188,9 +191,9 @@ class Member {
     return this.ahead / this.weight
   }
 
-  /** It comes after one that begins with `entry` per weight, except by the cost that it waits for. */
-  comeAfter(entry: number): void {
-    this.ahead = Math.max(this.ahead, this.weight * entry - this.#share.asks)
+  /** From now on, its advantage is that over a member that enters; it comes before that by the cost that it waits for. */
+  compareWith(entry: number): void {
+    this.ahead = Math.max(this.ahead - this.weight * entry, -this.#share.asks)
   }
 
   /** Its advantage over the hungry member that got least. */
@@ -217,6 +220,8 @@ class Members {
   readonly budget: number
   readonly #all: Member[] = []
   readonly #hungry: Member[] = []
+  /** The advantage per weight, over the member that got least, of one that enters. */
+  entry = 0
   /** The least advantage per weight of the hungry ones. */
   least: number = Number.POSITIVE_INFINITY
   /** Null: not known yet. It depends on those of all groups below. */
@@ -236,10 +241,9 @@ class Members {
 
   /** All that are ahead of a member are so by the group's budget at most, together, and by the cost that it waits for. */
   limit(groups: ReadonlyMap<Node, Members>): void {
-    const entry = levelBelow(this.#all, this.budget)
-    this.#group.entryAhead = entry
-    for (const member of this.#hungry) member.comeAfter(entry)
-    this.spare(0)
+    this.entry = levelBelow(this.#all, this.budget)
+    for (const member of this.#hungry) member.compareWith(this.entry)
+    this.spare(-this.entry)
     for (const member of this.#all) {
       member.node.ahead = member.ahead
       member.inside = groups.get(member.node)
@@ -250,7 +254,7 @@ class Members {
   /** Members that want no more than their part carry so much that it is left to them, and at least `least`. */
   spare(least: number): void {
     const part = this.budget / this.#group.activeWeight
-    const most = Math.max(least, Math.min(this.#group.entryAhead, levelAbove(this.#hungry, part) - part))
+    const most = Math.max(least, Math.min(0, levelAbove(this.#hungry, part) - part))
     for (const member of this.#all) if (!member.node.isHungry) member.ahead = member.weight * most
   }
 
@@ -293,7 +297,7 @@ class Members {
   /** Lets them carry this average amount per weight. Returns the sum. */
   give(perWeight: number): number {
     const more = perWeight - this.even
-    this.#group.entryCarried = Math.max(0, this.#group.entryAhead + more)
+    this.#group.entryCarried = Math.max(0, more)
     let sum = 0
     for (const { node, ahead, weight, inside } of this.#all) {
       node.carried = Math.max(0, ahead + weight * more)

@@ -16,7 +16,7 @@ export class Node {
   used = 0
   /** Used, or let pass. */
   passed = 0
-  /** Its advantage, in the last window, over siblings that wanted more. */
+  /** Its advantage, in the last window, over siblings that wanted more, compared with one that enters later. */
   ahead = 0
   /** Counts as used because of that; more if guarantees would not fit into each other otherwise. */
   carried = 0
