@@ -124,8 +124,8 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Reports the actual cost of an allowed decision, from 0 on: the difference is refunded, or charged as far as budget
-   * is left. Once for each decision, and in its window; otherwise it does nothing, and returns that. Throws on a bad
+   * Reports the actual cost of an allowed decision, from 0 on: the difference is refunded, or charged as far as a call
+   * for it would be admitted. Once for each decision, and in its window; otherwise it does nothing, and returns that. Throws on a bad
    * cost, or a decision that is not from this escrow's `check`; and if `weightOf` or `groupOf` throws, which are called
    * for a charge to a past window, with the decision unchanged.
    */

@@ -768,6 +768,36 @@ describe('a store that fails', () => {
     expect(escrow.snapshot().storeCalls / 10_000).toBeLessThan(0.01)
   })
 
+  it('costs at most one call to the store for a hundred admitted requests, by default', async () => {
+    const world = new World()
+    const memory = new MemoryPoolStore({ clock: world.clock })
+    const store: PoolStore = {
+      lease: (call) =>
+        new Promise((resolve) => {
+          world.after(50, () => resolve(memory.lease(call)))
+        }),
+    }
+    const options = { pool: 'api', limit: 20_000, windowMs: 60_000, store, clock: world.clock, after: world.after }
+    const fleet = [1, 2].map((seed) => new LeasedFairEscrow({ ...options, random: seededRandom(seed) }))
+    const counts = { admitted: 0, waited: 0, calls: 0 }
+    const storeCalls = (): number => fleet.reduce((sum, escrow) => sum + escrow.snapshot().storeCalls, 0)
+    // Nine tenths of the limit, in three windows; the first one is that of the start.
+    for (let at = 0; at < 3 * 18_000; at++) {
+      if (at === 18_000) counts.calls = -storeCalls()
+      const answer = fleet[at % 2]!.check(`tenant ${at % 7}`, 1)
+      const isSteady = at >= 18_000
+      if (answer instanceof Promise) {
+        if (isSteady) counts.waited++
+      } else if (isSteady && answer.allowed) counts.admitted++
+      world.advance(60_000 / 18_000)
+      await settled()
+    }
+    counts.calls += storeCalls()
+    expect(counts.admitted + counts.waited).toBe(2 * 18_000)
+    expect(counts.waited / counts.admitted).toBeLessThan(0.001)
+    expect(counts.calls / counts.admitted).toBeLessThanOrEqual(0.01)
+  })
+
   it('lets a line of waiting checks come to an end, where a quantum per round trip is less than is asked for', async () => {
     const windowMs = 1_000
     const world = new World()
