@@ -277,13 +277,14 @@ export class Ledger {
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
     if (!tenant.active) {
       const { name, weight, parent: group, isNamed } = tenant
-      this.#roster.absent.turnAway(name, {
-        weight,
-        group,
-        isNamed,
-        returnMs,
-        isHungry: this.#budget.exceedsPart(tenant, cost),
-      })
+      if (name !== SHARED)
+        this.#roster.absent.note(name, {
+          weight,
+          group,
+          isNamed,
+          returnMs,
+          isHungry: this.#budget.exceedsPart(tenant, cost),
+        })
       return
     }
     this.#return(tenant)
@@ -317,19 +318,15 @@ export class Ledger {
     this.#roster.at(place).debt += amount
   }
 
-  /** Charges a tenant's debt as a settlement, up to `most`. Returns the rest. */
-  pay(name: string, most: number, granted: number): number {
-    const tenant = this.#roster.get(name)
-    if (tenant === undefined || tenant.debt === 0) return 0
-    const part = Math.min(tenant.debt, most)
-    if (part > 0) tenant.debt -= part - this.settle(tenant.place, part, granted)
-    return tenant.debt
+  /** The active tenant of that name. */
+  find(name: string): Tenant | undefined {
+    return this.#roster.get(name)
   }
 
   /** Notes that a tenant owes an amount for a past window. */
   oweLate(name: string, weight: number, amount: number, place: Place = this.#anywhere): Settled {
     const tenant = this.#roster.get(name)
-    if (tenant === undefined) this.#roster.absent.owe(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
+    if (tenant === undefined) this.#roster.absent.note(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
     else tenant.debt += amount
     return { settled: true, unpaid: amount }
   }

@@ -146,86 +146,81 @@ export class Memory {
    */
   carry(root: Group, tenants: readonly Tenant[], budget: Budget): number {
     if (tenants.length === 0) return 0
-    const groups = new Map<Group, Members>()
+    const groups = new Map<Group, Siblings>()
     const join = (node: Node, share: Share): void => {
       const group = node.parent!
-      if (!groups.has(group)) groups.set(group, new Members(group, budget))
+      if (!groups.has(group)) groups.set(group, new Siblings(group, budget))
       groups.get(group)!.add(node, share)
     }
     for (const [at, tenant] of tenants.entries()) join(tenant, this.kept[at]!.standing)
     for (const [group, standing] of this.#groups) join(group, standing)
     for (const members of groups.values()) members.limit(groups)
-    const first = new Map<Member, number>()
-    if (budget.isWhole) for (const members of groups.values()) members.bringForward(first)
+    const first = new Map<Sibling, number>()
+    if (budget.isWhole) for (const members of groups.values()) members.raise(first)
     for (const [member, call] of first) {
-      member.ahead = -member.weight * member.among.entry - call
-      member.among.spare(Number.NEGATIVE_INFINITY)
+      member.ahead = -member.weight * member.parent.entry - call
+      member.parent.spare(Number.NEGATIVE_INFINITY)
     }
     const all = groups.get(root)!
-    const most = all.entry + (first.size > 0 ? MOST_CARRIED : 1) * (budget.most / root.activeWeight)
-    return all.give(Math.min(all.even + most, all.needed))
+    const most = all.entry * root.activeWeight + (first.size > 0 ? MOST_CARRIED : 1) * budget.most
+    return all.give(Math.min(all.sum + most, all.needed))
   }
 }
 
 /** A tenant or a group in the window that begins. */
-class Member {
+class Sibling {
   readonly node: Node
   readonly weight: number
-  readonly among: Members
-  readonly #share: Share
+  readonly parent: Siblings
+  readonly share: Share
   /** A group's own members. */
-  inside: Members | undefined
+  inside: Siblings | undefined
   /** Its advantage over a member that enters. */
   ahead: number
 
-  constructor(node: Node, share: Share, among: Members) {
+  constructor(node: Node, share: Share, parent: Siblings) {
     this.node = node
     this.weight = node.weight
-    this.among = among
-    this.#share = share
+    this.parent = parent
+    this.share = share
     this.ahead = share.ahead * node.weight
     node.isHungry = share.isHungry
   }
 
-  get perWeight(): number {
+  get level(): number {
     return this.ahead / this.weight
-  }
-
-  /** From now on, its advantage is that over a member that enters; it comes before that by the cost that it waits for. */
-  compareWith(entry: number): void {
-    this.ahead = Math.max(this.ahead - this.weight * entry, -this.#share.asks)
   }
 
   /** Its advantage over the hungry member that got least. */
   get lead(): number {
-    return this.ahead - this.among.least * this.weight
+    return this.ahead - this.parent.least * this.weight
   }
 
   /** The call for which it waits, above its part of the limit; of a group, that of its first member. */
-  get call(): number {
-    return this.inside === undefined ? this.#share.large : (this.inside.first?.call ?? 0)
+  get cost(): number {
+    return this.inside === undefined ? this.share.large : (this.inside.first?.cost ?? 0)
   }
 
   /** The amount by which a group's call exceeds its part and its lead. */
-  get excess(): number {
-    return this.inside === undefined ? 0 : this.call - this.inside.budget - this.lead
+  get exceeds(): number {
+    return this.inside === undefined ? 0 : this.cost - this.inside.budget - this.lead
   }
 }
 
 /** The members of a group in the window that begins. */
-class Members {
+class Siblings {
   readonly #group: Group
   readonly #tolerance: number
   /** The group's part of the limit. */
   readonly budget: number
-  readonly #all: Member[] = []
-  readonly #hungry: Member[] = []
+  readonly #all: Sibling[] = []
+  readonly #hungry: Sibling[] = []
   /** The advantage per weight, over the member that got least, of one that enters. */
   entry = 0
   /** The least advantage per weight of the hungry ones. */
   least: number = Number.POSITIVE_INFINITY
   /** Null: not known yet. It depends on those of all groups below. */
-  #first: Member | undefined | null = null
+  #first: Sibling | undefined | null = null
 
   constructor(group: Group, { most, tolerance }: Budget) {
     this.#group = group
@@ -234,24 +229,26 @@ class Members {
   }
 
   add(node: Node, share: Share): void {
-    const member = new Member(node, share, this)
+    const member = new Sibling(node, share, this)
     this.#all.push(member)
     if (share.isHungry) this.#hungry.push(member)
   }
 
   /** All that are ahead of a member are so by the group's budget at most, together, and by the cost that it waits for. */
-  limit(groups: ReadonlyMap<Node, Members>): void {
+  limit(groups: ReadonlyMap<Node, Siblings>): void {
     this.entry = levelBelow(this.#all, this.budget)
-    for (const member of this.#hungry) member.compareWith(this.entry)
+    // From now on, an advantage is that over a member that enters.
+    for (const member of this.#hungry)
+      member.ahead = Math.max(member.ahead - member.weight * this.entry, -member.share.asks)
     this.spare(-this.entry)
     for (const member of this.#all) {
       member.node.ahead = member.ahead
       member.inside = groups.get(member.node)
     }
-    for (const { perWeight } of this.#hungry) this.least = Math.min(this.least, perWeight)
+    for (const { level } of this.#hungry) this.least = Math.min(this.least, level)
   }
 
-  /** Members that want no more than their part carry so much that it is left to them, and at least `least`. */
+  /** Siblings that want no more than their part carry so much that it is left to them, and at least `least`. */
   spare(least: number): void {
     const part = this.budget / this.#group.activeWeight
     const most = Math.max(least, Math.min(0, levelAbove(this.#hungry, part) - part))
@@ -259,60 +256,58 @@ class Members {
   }
 
   /** A group whose call exceeds its part by more than it is ahead; otherwise the member that got least. */
-  get first(): Member | undefined {
+  get first(): Sibling | undefined {
     if (this.#first === null) {
-      const large = largest(this.#hungry, 'excess')
-      const isLarge = large !== undefined && large.excess > this.#tolerance
+      const large = largest(this.#hungry, 'exceeds')
+      const isLarge = large !== undefined && large.exceeds > this.#tolerance
       const last = this.#hungry.filter(({ lead }) => lead <= this.#tolerance)
-      this.#first = isLarge ? large : largest(last, 'call')
+      this.#first = isLarge ? large : largest(last, 'cost')
     }
     return this.#first
   }
 
   /** If the first one is a group with such a call, it comes first in this window, and so do those below that wait. */
-  bringForward(calls: Map<Member, number>): void {
+  raise(calls: Map<Sibling, number>): void {
     let { first } = this
-    if (first === undefined || first.excess <= this.#tolerance) return
-    for (const { call } = first; first !== undefined; first = first.inside?.first) calls.set(first, call)
+    if (first === undefined || first.exceeds <= this.#tolerance) return
+    for (const { cost } = first; first !== undefined; first = first.inside?.first) calls.set(first, cost)
   }
 
-  /** The average advantage per weight. */
-  get even(): number {
-    return this.#all.reduce((sum, { ahead }) => sum + ahead, 0) / this.#group.activeWeight
+  /** The sum of their advantages. */
+  get sum(): number {
+    return this.#all.reduce((sum, { ahead }) => sum + ahead, 0)
   }
 
-  /** The average amount per weight that they have to carry, so that none carries less than nothing. */
+  /** The amount that they have to carry, so that none carries less than nothing. */
   get needed(): number {
-    const { even } = this
-    return this.#all.reduce(
-      (most, { ahead, weight, inside }) => Math.max(most, even + ((inside?.neededInAll ?? 0) - ahead) / weight),
+    const { activeWeight } = this.#group
+    const even = this.sum / activeWeight
+    const most = this.#all.reduce(
+      (most, { ahead, weight, inside }) => Math.max(most, even + ((inside?.needed ?? 0) - ahead) / weight),
       0,
     )
+    return activeWeight * most
   }
 
-  get neededInAll(): number {
-    return this.needed * this.#group.activeWeight
-  }
-
-  /** Lets them carry this average amount per weight. Returns the sum. */
-  give(perWeight: number): number {
-    const more = perWeight - this.even
+  /** Lets them carry an amount, each no less than nothing. Returns the sum. */
+  give(amount: number): number {
+    const more = (amount - this.sum) / this.#group.activeWeight
     this.#group.entryCarried = Math.max(0, more)
     let sum = 0
     for (const { node, ahead, weight, inside } of this.#all) {
       node.carried = Math.max(0, ahead + weight * more)
       sum += node.carried
-      inside?.give(node.carried / (node as Group).activeWeight)
+      inside?.give(node.carried)
     }
     return sum
   }
 }
 
 /** The level per weight, not below 0, above which these members are ahead by `amount` together. */
-function levelBelow(members: readonly Member[], amount: number): number {
+function levelBelow(members: readonly Sibling[], amount: number): number {
   let [weight, above] = [0, 0]
-  for (const member of members.toSorted((a, b) => b.perWeight - a.perWeight)) {
-    if (above - weight * member.perWeight >= amount) break
+  for (const member of members.toSorted((a, b) => b.level - a.level)) {
+    if (above - weight * member.level >= amount) break
     weight += member.weight
     above += member.ahead
   }
@@ -320,11 +315,11 @@ function levelBelow(members: readonly Member[], amount: number): number {
 }
 
 /** The level per weight to which these members are lifted from their advantages by `part` for each weight of theirs. */
-function levelAbove(members: readonly Member[], part: number): number {
+function levelAbove(members: readonly Sibling[], part: number): number {
   const room = part * members.reduce((sum, member) => sum + member.weight, 0)
   let [weight, below] = [0, 0]
-  for (const member of members.toSorted((a, b) => a.perWeight - b.perWeight)) {
-    if (weight * member.perWeight - below >= room) break
+  for (const member of members.toSorted((a, b) => a.level - b.level)) {
+    if (weight * member.level - below >= room) break
     weight += member.weight
     below += member.ahead
   }
@@ -332,8 +327,8 @@ function levelAbove(members: readonly Member[], part: number): number {
 }
 
 /** The first one with the largest value. */
-function largest(members: readonly Member[], of: 'call' | 'excess'): Member | undefined {
-  return members.reduce<Member | undefined>(
+function largest(members: readonly Sibling[], of: 'cost' | 'exceeds'): Sibling | undefined {
+  return members.reduce<Sibling | undefined>(
     (most, one) => (most === undefined || one[of] > most[of] ? one : most),
     undefined,
   )

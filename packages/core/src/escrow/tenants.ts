@@ -233,17 +233,10 @@ export class Absentees {
     this.#most = most
   }
 
-  turnAway(name: string, one: Omit<Absent, 'debt'>): void {
-    if (name !== SHARED) this.#set(name, { ...one, debt: this.all.get(name)?.debt ?? 0 })
-  }
-
-  /** It owes this amount more. If it was not refused, it counts like `one`. */
-  owe(name: string, one: Omit<Absent, 'debt'>, amount: number): void {
+  /** It was refused, as `one` states; or it owes an amount, and counts like `one` if it was not refused. */
+  note(name: string, one: Omit<Absent, 'debt'>, owes = 0): void {
     const known = this.all.get(name)
-    this.#set(ownCopy(name), { ...(known ?? one), debt: (known?.debt ?? 0) + amount })
-  }
-
-  #set(name: string, one: Absent): void {
-    if (one.isNamed || this.all.has(name) || this.all.size < this.#most) this.all.set(name, one)
+    if (known === undefined && !one.isNamed && this.all.size >= this.#most) return
+    this.all.set(ownCopy(name), { ...one, ...(owes > 0 && known), debt: (known?.debt ?? 0) + owes })
   }
 }

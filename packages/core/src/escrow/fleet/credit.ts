@@ -120,6 +120,15 @@ export class Credit {
     return this.#reports.grantedTo(this.nameOf(tenant))
   }
 
+  /** Charges a tenant's debt as a settlement, as far as there is credit here. Returns the rest. */
+  pay(name: string): number {
+    const tenant = this.#ledger.find(name)
+    if (tenant === undefined || tenant.debt === 0) return 0
+    const part = Math.min(tenant.debt, this.left)
+    if (part > 0) tenant.debt -= part - this.#ledger.settle(tenant.place, part, this.grantedTo(name))
+    return tenant.debt
+  }
+
   /** Final return and report of a member that leaves: everything except the holdings of groups below. */
   lastWish(weightOf: ((tenant: string) => number) | undefined): Wish {
     const [back, { promised: ahead }] = [Math.max(0, this.unspent), this.#groups]

@@ -292,7 +292,7 @@ export class PoolMember {
     const { cost } = ask
     if (cost > this.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#credit.isOpen(nowMs)
-    const debt = open ? this.#ledger.pay(ask.tenant, this.spare, this.#credit.grantedTo(ask.tenant)) : 0
+    const debt = open ? this.#credit.pay(ask.tenant) : 0
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
