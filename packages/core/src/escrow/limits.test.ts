@@ -87,7 +87,7 @@ describe('another limit', () => {
     escrow.setLimit(1600)
     expect(escrow.check('a', 400)).toMatchObject({ allowed: true, borrowed: false, guarantee: 800 })
     escrow.setLimit(900)
-    expect(escrow.snapshot()).toMatchObject({ limit: 900, used: 1200, remaining: -300, reserved: 0 })
+    expect(escrow.snapshot()).toMatchObject({ limit: 900, used: 1200, remaining: 0, reserved: 0 })
     expect(escrow.check('b', 1)).toMatchObject({ allowed: false, reason: 'exhausted', remaining: 0 })
     expect(escrow.check('b', 901)).toMatchObject({ allowed: false, reason: 'never' })
     clock.advance(WINDOW_MS)
