@@ -124,6 +124,15 @@ export class Budget {
     return used + elsewhere + cost > due * this.most + this.tolerance
   }
 
+  /** Counts an amount as used by a node, and by all above it; or less, if below 0. */
+  charge(child: Node, amount: number): void {
+    for (let node = child; node.parent !== undefined; node = node.parent) {
+      node.passed = Math.max(0, (amount > 0 ? node.passedBy(this.tau) : node.passed) + amount)
+      node.used += amount
+    }
+    this.left = Math.min(this.limit, this.left - amount)
+  }
+
   /** Whether `room` is enough for `cost`. A room of zero does not cover a cost near zero. */
   covers(room: number, cost: number): boolean {
     return cost <= room + Math.min(this.tolerance, cost / 2)

@@ -187,7 +187,7 @@ export class WeightedFairEscrow {
     requireLimit(limit)
     const nowMs = this.#catchUp()
     this.#limit = limit
-    this.#ledger.limitTo(this.#released(nowMs), limit)
+    this.#refit(nowMs)
   }
 
   /**
@@ -289,8 +289,14 @@ export class WeightedFairEscrow {
       this.#ledger.begin(this.#windows.startMs, this.#released(nowMs), this.#limit)
     }
     this.#ledger.advance(nowMs)
-    if (this.#sliding !== undefined) this.#ledger.limitTo(this.#released(nowMs), this.#limit)
+    if (this.#sliding !== undefined) this.#refit(nowMs)
     return nowMs
+  }
+
+  /** Lets the ledger divide what may be used until now. */
+  #refit(nowMs: number): void {
+    const paid = this.#ledger.limitTo(this.#released(nowMs), this.#limit)
+    if (paid > 0) this.#sliding?.note(nowMs, paid)
   }
 
   /** The part of the limit that may be used in this window until now. */

@@ -6,6 +6,7 @@ import { Memory } from './memory.js'
 import {
   borrowFromLenders,
   lend,
+  payDebts,
   reclaim,
   recount,
   release,
@@ -64,6 +65,8 @@ export class Ledger {
   readonly #roster: Roster
   /** Groups with active tenants. */
   #groups: Group[] = []
+  /** Active tenants that owe something. */
+  readonly #debtors: Set<Tenant> = new Set()
   /** Number of tenants that are expected back. */
   #expected = 0
 
@@ -125,6 +128,7 @@ export class Ledger {
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
+    this.#debtors.clear()
     this.#roster.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
@@ -156,8 +160,8 @@ export class Ledger {
     for (const tenant of tenants) {
       // A debt is paid from the tenant's own share.
       const charged = Math.min(tenant.debt, budget.limit * tenant.due)
-      tenant.debt -= charged
-      this.#charge(tenant, charged)
+      this.owe(tenant.place, -charged)
+      this.#budget.charge(tenant, charged)
     }
     for (const group of this.#groups) group.passed = group.carried + group.used
     for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
@@ -179,13 +183,19 @@ export class Ledger {
     this.#budget.moveTo(nowMs)
   }
 
-  /** Sets another limit for the rest of the window. Past use stays: a lower limit leaves nothing. */
-  limitTo(limit: number, most: number = limit): void {
+  /**
+   * Sets another limit for the rest of the window. Past use stays: a lower limit leaves nothing. As budget comes back in
+   * a sliding window, debtors pay from their claims; returns the sum.
+   */
+  limitTo(limit: number, most: number = limit): number {
+    const budget = this.#budget
     // The same limit is no event: levels stay, and so do the promises based on them.
-    if (Math.abs(limit - this.#budget.limit) <= this.#budget.tolerance) return
-    this.#budget.limitTo(limit, most)
-    this.#root.guarantee = this.#budget.guaranteed
+    if (Math.abs(limit - budget.limit) <= budget.tolerance) return 0
+    const { isWhole } = budget
+    budget.limitTo(limit, most)
+    this.#root.guarantee = budget.guaranteed
     this.#refit(this.#root)
+    return isWhole ? 0 : payDebts(this.#debtors, budget)
   }
 
   /** Sets a group's weight from now on. */
@@ -242,7 +252,7 @@ export class Ledger {
     unlend(tenant, this.#budget.tau)
     if (this.judged.isLent) takeFromLenders(this.judged, this.#budget)
     tenant.debt = 0
-    this.#charge(tenant, cost)
+    this.#budget.charge(tenant, cost)
     recount(tenant, this.#budget.tau)
     return tenant.place
   }
@@ -307,7 +317,7 @@ export class Ledger {
       tenant.debt -= paid
       charged = Math.max(-tenant.used, change + paid)
     }
-    this.#charge(tenant, charged)
+    this.#budget.charge(tenant, charged)
     recount(tenant, this.#budget.tau)
     this.#refitPath(tenant.parent)
     return change - charged
@@ -315,7 +325,9 @@ export class Ledger {
 
   /** Notes that the tenant at `place` owes an amount: it is paid before its next call is admitted. */
   owe(place: number, amount: number): void {
-    this.#roster.at(place).debt += amount
+    const tenant = this.#roster.at(place)
+    tenant.debt += amount
+    if (tenant.debt > 0) this.#debtors.add(tenant)
   }
 
   /** The active tenant of that name. */
@@ -327,7 +339,7 @@ export class Ledger {
   oweLate(name: string, weight: number, amount: number, place: Place = this.#anywhere): Settled {
     const tenant = this.#roster.get(name)
     if (tenant === undefined) this.#roster.absent.note(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
-    else tenant.debt += amount
+    else this.owe(tenant.place, amount)
     return { settled: true, unpaid: amount }
   }
 
@@ -396,16 +408,6 @@ export class Ledger {
 
   #decide(tenant: Tenant, cost: number): void {
     this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
-  }
-
-  /** Counts an amount as used by a tenant, and by all its groups; or less, if below 0. */
-  #charge(tenant: Tenant, amount: number): void {
-    const { tau, limit, left } = this.#budget
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-      node.passed = Math.max(0, (amount > 0 ? node.passedBy(tau) : node.passed) + amount)
-      node.used += amount
-    }
-    this.#budget.left = Math.min(limit, left - amount)
   }
 
   /** Recomputes the level of a group: the highest at which all claims in it fit into its room. */

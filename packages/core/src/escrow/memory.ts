@@ -89,7 +89,8 @@ export class Memory {
     for (const tenant of tenants) {
       const { name, weight, parent: group, isNamed, hasAsked, isHungry, returnMs, exceeds } = tenant
       const debt = tenant.debt + (absent.get(name)?.debt ?? 0)
-      if (tenant === group.shared || !(hasAsked || debt > 0)) continue
+      // A member of a pool has nothing of which to pay for a tenant that does not ask there.
+      if (tenant === group.shared || !(hasAsked || (debt > 0 && !budget.isDrawn))) continue
       const standing = this.#standingOf(tenant, wants(tenant))
       keep(name, { weight, group, isNamed, returnMs, isHungry, debt }, standing, exceeds)
     }

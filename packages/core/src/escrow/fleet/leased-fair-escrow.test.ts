@@ -847,6 +847,23 @@ describe('a store that fails', () => {
 })
 
 describe('settling', () => {
+  it('forgets the debt of a tenant that does not ask for a whole window, so that it costs others nothing', () => {
+    const { world, escrow, check } = direct()
+    const late = Array.from({ length: 40 }, (_, i) => check(`one-off ${i}`, 1))
+    const used: number[] = []
+    for (let window = 0; window < 4; window++) {
+      let admitted = 0
+      for (let step = 0; step < 20; step++) {
+        for (let call = 0; call < 100; call++) if (check('busy', 1).allowed) admitted++
+        world.advance(50)
+      }
+      if (window === 0) for (const decision of late) escrow.settle(decision, 2)
+      used.push(admitted)
+    }
+    expect(escrow.snapshot().tenants).toBeLessThanOrEqual(1)
+    expect(used.slice(2)).toEqual([1000, 1000])
+  })
+
   it('gives back what was not used, and charges what was, from the credit first', () => {
     const { check, escrow } = direct()
     const first = check('a', 50)
