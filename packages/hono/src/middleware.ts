@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { awake, isWorkerd, outerOf, runtime, withPermitTimeout } from '@fairlead/core/fetch'
+import { awake, isWorkerd, outerOf, runtime, showOnBoth, withPermitTimeout } from '@fairlead/core/fetch'
 import { type FairRequest, type Framework, type GateAnswer, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { addressOf, carryOn, headersOf, hostOf, statusOf, watchResponse } from './host.js'
@@ -59,6 +59,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       return
     }
     c.set('fair', visit)
+    showOnBoth(c.req.raw, hostOf(c), visit)
     visit.handlerStarted()
     try {
       await runFor(visit, next)

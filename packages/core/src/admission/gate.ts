@@ -1,7 +1,15 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText, show } from '../options.js'
+import {
+  requireAbortSignal,
+  requireAbove,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireText,
+  show,
+} from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
@@ -100,6 +108,7 @@ export class Gate {
     requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
+    if (exempt !== false) requireBoolean('exempt', exempt)
     const name = first.length <= MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
     const visit = new Visit(
       this,

@@ -1,3 +1,4 @@
+import { systemAfter } from '../clock.js'
 import type { EndListener } from '../http/open-response.js'
 import { isLater } from '../rejection.js'
 import type { Host } from './host.js'
@@ -6,6 +7,22 @@ import type { Host } from './host.js'
 export interface ResponseEnd {
   /** Follows a response, once everything behind the adapter has settled; returns the response to send instead. */
   follow(response: Response | undefined, method: string): Response | undefined
+}
+
+/** Time for which the answer to a request without a connection may stay unread, in milliseconds. */
+const UNREAD_MS = 60_000
+
+/**
+ * {@link watchRequest} for a request that has come by no connection, as in `app.request()`, and to a gate whose permits
+ * never time out: nobody may read its answer. A minute after the request its permit ends.
+ */
+export function watchDetached(request: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
+  const cancel = systemAfter(UNREAD_MS, () => listener.unheard?.())
+  const responseEnded = (aborted: boolean): void => {
+    cancel()
+    listener.responseEnded(aborted)
+  }
+  return watchRequest(request, host, { responseEnded })
 }
 
 /**

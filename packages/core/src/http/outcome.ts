@@ -1,8 +1,19 @@
 import type { Outcome } from '../admission/outcome.js'
 
-/** The status that an error carries, as the frameworks spell it: `status`, `statusCode` or `getStatus()`. */
+/**
+ * The status that an error carries, as the frameworks spell it: `status`, `statusCode` or `getStatus()`. None if reading
+ * it throws: any value can be thrown.
+ */
 export function statusOfError(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined
+  try {
+    return statusIn(error)
+  } catch {
+    return undefined
+  }
+}
+
+function statusIn(error: object): number | undefined {
   const { status, statusCode, getStatus } = error as { status?: unknown; statusCode?: unknown; getStatus?: unknown }
   if (typeof status === 'number') return status
   if (typeof statusCode === 'number') return statusCode
