@@ -44,7 +44,8 @@ export function outerOf(request: Request, host: Host | undefined): FairRequest |
 /** Makes a visit visible to inner gates, on this request and on Node's: see {@link outerOf}. */
 export function showOnBoth(request: Request, host: Host | undefined, visit: FairRequest): void {
   showFair(request, visit)
-  showFair(host?.incoming, visit)
+  // The argument beside a request can be any value.
+  if (host?.incoming?.socket) showFair(host.incoming, visit)
 }
 
 /** Interval at which a waiting request wakes the gate, whose timer may have died with another request. */

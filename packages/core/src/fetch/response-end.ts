@@ -9,20 +9,29 @@ export interface ResponseEnd {
   follow(response: Response | undefined, method: string): Response | undefined
 }
 
-/** Time for which the answer to a request without a connection may stay unread, in milliseconds. */
-const UNREAD_MS = 60_000
+/** Time in which the answer to a request without a connection must be read, in milliseconds. */
+const READ_MS = 60_000
 
 /**
  * {@link watchRequest} for a request that has come by no connection, as in `app.request()`, and to a gate whose permits
- * never time out: nobody may read its answer. A minute after the request its permit ends.
+ * never time out. Nobody may read the answer: the permit ends a minute after the handler has settled.
  */
 export function watchDetached(request: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
-  const cancel = systemAfter(UNREAD_MS, () => listener.unheard?.())
+  let isOver = false
+  let cancel: (() => void) | undefined
   const responseEnded = (aborted: boolean): void => {
-    cancel()
+    isOver = true
+    cancel?.()
     listener.responseEnded(aborted)
   }
-  return watchRequest(request, host, { responseEnded })
+  const end = watchRequest(request, host, { responseEnded })
+  return {
+    follow(response, method) {
+      const followed = end.follow(response, method)
+      if (!isOver) cancel = systemAfter(READ_MS, () => listener.unheard?.())
+      return followed
+    },
+  }
 }
 
 /**

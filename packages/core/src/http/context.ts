@@ -67,6 +67,6 @@ export function fairOf(request: object | undefined): FairRequest | undefined {
 }
 
 /** Makes a visit visible to handlers and to inner gates, through {@link fairOf}. */
-export function showFair(request: object | undefined, fair: FairRequest): void {
-  if (request !== undefined) (request as JudgedRequest)[FAIR] = fair
+export function showFair(request: object, fair: FairRequest): void {
+  ;(request as JudgedRequest)[FAIR] = fair
 }

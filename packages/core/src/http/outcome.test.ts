@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { outcomeOf, ResourceExhaustedError } from './outcome.js'
 
+function unreadable(): never {
+  throw new Error('not to be read')
+}
+
 describe('the outcome of a response', () => {
   it.each([
     [200, undefined, 'success'],
@@ -24,6 +28,9 @@ describe('the outcome of a response', () => {
     [500, { getStatus: () => 503 }, 'failure'],
     [500, { getStatus: () => 'soon' }, 'ignored'],
     [500, { status: '503' }, 'ignored'],
+    [500, new Proxy({}, { get: unreadable }), 'ignored'],
+    [200, new Proxy({}, { get: unreadable }), 'success'],
+    [500, { getStatus: unreadable }, 'ignored'],
   ])('%s with %s is %s', (status, error, outcome) => expect(outcomeOf(status, error)).toBe(outcome))
 
   it('knows a ResourceExhaustedError by its name, status, message and cause', () => {
