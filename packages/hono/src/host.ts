@@ -1,12 +1,4 @@
-import {
-  addressFrom,
-  type FetchAdmission,
-  type Host,
-  isWorkerd,
-  runtime,
-  watchDetached,
-  watchRequest,
-} from '@fairlead/core/fetch'
+import { addressFrom, type FetchAdmission, type Host, isWorkerd, runtime } from '@fairlead/core/fetch'
 import type { HttpVisit } from '@fairlead/core/http'
 import type { Context } from 'hono'
 
@@ -71,8 +63,7 @@ export function watchResponse(
     admission.watch(listener, host.incoming, host.outgoing)
     return undefined
   }
-  const watch = runtime.permitTimeoutMs === undefined ? watchDetached : watchRequest
-  const end = watch(c.req.raw, host, listener)
+  const end = runtime.watch(c.req.raw, host, listener)
   return {
     settled() {
       const response = c.finalized ? c.res : undefined

@@ -137,7 +137,7 @@ const CARRIER_OF: Readonly<Record<string, number>> = { graphql: 3, rpc: 1, ws: 1
 const visits = new WeakMap<object, FairRequest>()
 
 /** The platform's request; Fastify's has Node's as `raw`. */
-interface JudgedRequest {
+interface PlatformRequest {
   fair?: FairRequest
   readonly raw?: object
 }
@@ -146,7 +146,7 @@ interface JudgedRequest {
 export function showVisit(context: ExecutionContext, visit: FairRequest): void {
   const type = context.getType<string>()
   if (type === 'http') {
-    const request = context.getArgByIndex<JudgedRequest>(0)
+    const request = context.getArgByIndex<PlatformRequest>(0)
     request.fair = visit
     showFair(request.raw ?? request, visit)
     return
@@ -163,6 +163,6 @@ export function visitOf(context: ExecutionContext): FairRequest | undefined {
 
 /** The visit to a gate that an HTTP request has already passed, ours or another adapter's. */
 export function outerVisit(context: ExecutionContext): FairRequest | undefined {
-  const request = context.getArgByIndex<JudgedRequest>(0)
+  const request = context.getArgByIndex<PlatformRequest>(0)
   return fairOf(request.raw ?? request)
 }

@@ -10,6 +10,4 @@ export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.j
 /** @internal */
 export { addressFrom, awake, type Host, isWorkerd, outerOf, showOnBoth, withPermitTimeout } from './host.js'
 /** @internal */
-export { type ResponseEnd, watchDetached, watchRequest } from './response-end.js'
-/** @internal */
 export { type FetchAdmission, type Runtime, runtime } from './runtime/runtime.js'

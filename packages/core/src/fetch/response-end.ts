@@ -9,26 +9,32 @@ export interface ResponseEnd {
   follow(response: Response | undefined, method: string): Response | undefined
 }
 
-/** Time in which the answer to a request without a connection must be read, in milliseconds. */
-const READ_MS = 60_000
+/** Time for which an answer without a connection may stay unread, in milliseconds. */
+const UNREAD_MS = 60_000
 
 /**
- * {@link watchRequest} for a request that has come by no connection, as in `app.request()`, and to a gate whose permits
- * never time out. Nobody may read the answer: the permit ends a minute after the handler has settled.
+ * {@link watchRequest} for a request that has come by no connection, as in `app.request()`, to a gate whose permits
+ * never time out: the permit ends when nobody has read on from the answer for a minute.
  */
 export function watchDetached(request: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
   let isOver = false
   let cancel: (() => void) | undefined
-  const responseEnded = (aborted: boolean): void => {
-    isOver = true
+  const reading = (isReading: boolean): void => {
     cancel?.()
-    listener.responseEnded(aborted)
+    cancel = isReading || isOver ? undefined : systemAfter(UNREAD_MS, () => listener.unheard?.())
   }
-  const end = watchRequest(request, host, { responseEnded })
+  const end = watchRequest(request, host, {
+    responseEnded(aborted) {
+      isOver = true
+      reading(false)
+      listener.responseEnded(aborted)
+    },
+    reading,
+  })
   return {
     follow(response, method) {
       const followed = end.follow(response, method)
-      if (!isOver) cancel = systemAfter(READ_MS, () => listener.unheard?.())
+      reading(false)
       return followed
     },
   }
@@ -89,10 +95,12 @@ function whenRead(stream: ReadableStream<Uint8Array>, listener: EndListener): Re
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        listener.reading?.(true)
         try {
           const { done, value } = await reader.read()
           if (!done) {
             controller.enqueue(value)
+            listener.reading?.(false)
             return
           }
           listener.responseEnded(false)

@@ -7,19 +7,12 @@ import type { Outcome } from '../admission/outcome.js'
 export function statusOfError(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   try {
-    return statusIn(error)
+    const { status, statusCode, getStatus } = error as { status?: unknown; statusCode?: unknown; getStatus?(): unknown }
+    const told = [status, statusCode].find((each) => typeof each === 'number') ?? getStatus?.call(error)
+    return typeof told === 'number' ? told : undefined
   } catch {
     return undefined
   }
-}
-
-function statusIn(error: object): number | undefined {
-  const { status, statusCode, getStatus } = error as { status?: unknown; statusCode?: unknown; getStatus?: unknown }
-  if (typeof status === 'number') return status
-  if (typeof statusCode === 'number') return statusCode
-  if (typeof getStatus !== 'function') return undefined
-  const told: unknown = getStatus.call(error)
-  return typeof told === 'number' ? told : undefined
 }
 
 /**
