@@ -41,7 +41,8 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   const { handler } = options
 
   async function pass(c: Context, next: Next): Promise<void> {
-    const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, hostOf(c)))
+    const host = hostOf(c)
+    const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, host))
     const watch = watchResponse(c, visit, admission)
     const asked = admission.ask(visit)
     let decision: GateAnswer
@@ -59,7 +60,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       return
     }
     c.set('fair', visit)
-    showOnBoth(c.req.raw, hostOf(c), visit)
+    showOnBoth(c.req.raw, host, visit)
     visit.handlerStarted()
     try {
       await runFor(visit, next)
