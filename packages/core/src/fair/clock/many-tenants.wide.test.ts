@@ -1,4 +1,3 @@
-import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
@@ -40,15 +39,13 @@ function serve(tenants: number, capacity: number, seed: number) {
 }
 
 describe('light tenants beside forty heavy ones', () => {
-  const most = [100_000, 4_000] as const
-  it.each(byWidth([most], [[3_000, 1_000], [20_000, 1_000], most]))(
-    'keep 0.97 of what they ask: %d, of a resource of %d a second',
-    (tenants, capacity) => {
-      for (const seed of byWidth([1], [1, 2, 3])) {
-        const { light, used } = serve(tenants, capacity, seed)
-        expect(light).toBeGreaterThan(0.97)
-        expect(used).toBeGreaterThan(0.98)
-      }
-    },
-  )
+  it.each([
+    [3_000, 1_000],
+    [20_000, 1_000],
+    [100_000, 4_000],
+  ])('keep 0.97 of what they ask: %d, of a resource of %d a second', (tenants, capacity) => {
+    const { light, used } = serve(tenants, capacity, 1)
+    expect(light).toBeGreaterThan(0.97)
+    expect(used).toBeGreaterThan(0.98)
+  })
 })
