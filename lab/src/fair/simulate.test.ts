@@ -123,7 +123,7 @@ describe('measure', () => {
     expect(found.recovery).toBeNaN()
   })
 
-  it('sees that an exact allocation is fair, and who is refused without need', () => {
+  it('sees that an exact allocation is fair, and which flows are refused without need', () => {
     const due = [1, 1, 1, 1, 6]
     const spent = [0, 0, 0, 0, 0]
     const found = measure(

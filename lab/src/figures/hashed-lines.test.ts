@@ -23,7 +23,7 @@ describe('hashed lines', () => {
     expect(drain(queues)).toEqual(['a2'])
   })
 
-  it('evict the last of whoever has most in a full line', () => {
+  it('evict the last request of the flow that has most in a full line', () => {
     const queues = hashedLines(one)
     for (let i = 0; i < 50; i++) expect(queues.enqueue(arrival(i < 30 ? 'a' : 'b', i))).toBeUndefined()
     expect(queues.enqueue(arrival('c', 50))).toMatchObject({ flow: 'a', atMs: 29 })
@@ -31,7 +31,7 @@ describe('hashed lines', () => {
     expect(drain(queues)).toHaveLength(50)
   })
 
-  it('refuse whoever comes to a full line, if asked to', () => {
+  it('refuse new requests of a full line, if asked to', () => {
     const queues = hashedLines({ ...one, overflow: 'refuse', limit: 2 })
     for (let i = 0; i < 2; i++) expect(queues.enqueue(arrival('a', i))).toBeUndefined()
     expect(queues.enqueue(arrival('b', 2))).toMatchObject({ flow: 'b' })

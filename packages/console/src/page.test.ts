@@ -46,7 +46,7 @@ const QUIET = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`quiet-${i
 const SHORT = { engaged: true, capacityPerSecond: 60, fairRatePerSecond: 20, failureShare: 0.02 }
 
 describe('the sentence', () => {
-  it('says that all is well, and then of what it is short, since when, and who', async () => {
+  it('says that all is well, and then what runs short, since when, and for which flows', async () => {
     const quota: Record<string, number> = {}
     const fair: Record<string, unknown> = { ...SHORT, engaged: false, capacityPerSecond: null }
     await onPage({ quota, fair }, async ({ page, second }) => {

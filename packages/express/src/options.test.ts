@@ -68,7 +68,7 @@ describe('options', () => {
     [{ gate: createGate(), queue: requestQueue({ concurrency: 4 }) }, 'queue is an option of the gate'],
   ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
 
-  it('what a mechanism does not know is refused where the mechanism is made', () => {
+  it('a mechanism refuses options that it does not know, where it is made', () => {
     expect(() => requestQueue({ concurrency: 4, size: 5 } as never)).toThrow('queue has no option "size"')
     expect(() => loadShedder({ threshold: 3 } as never)).toThrow('shed has no option "threshold"')
   })

@@ -45,7 +45,7 @@ function world(): { clock: () => number; after: After; advance: (ms: number) => 
 }
 
 describe('BucketCapacity', () => {
-  it('tells whoever was turned away when there is a token again, and not before', () => {
+  it('tells requests that were turned away when there is a token again, and not before', () => {
     const { clock, after, advance } = world()
     const bucket = new TokenBucket({ perSecond: 10, burst: 2 }, clock)
     const capacity = new BucketCapacity(bucket, after)

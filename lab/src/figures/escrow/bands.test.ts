@@ -38,7 +38,7 @@ describe('what the escrow uses', () => {
 })
 
 describe('who uses it', () => {
-  it('what an idle tenant leaves goes by weight, though the light one asks ten times as often', () => {
+  it('units that an idle tenant leaves go by weight, though the light one asks ten times as often', () => {
     const entitled = entitledOf(EAGER)
     const paced = sharesOf(EAGER, 'paced', FEW)
     for (const [i, units] of paced.entries()) expect(Math.abs(units - entitled[i]!)).toBeLessThan(5)

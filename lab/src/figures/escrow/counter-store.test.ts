@@ -18,7 +18,7 @@ const call = {
 }
 
 describe('a plain counter', () => {
-  it('gives quanta to whoever comes, whatever they weigh, until there is none', () => {
+  it('gives quanta to all tenants that come, at any weight, until there is none', () => {
     const store = new CounterStore(manualClock(100))
     expect(store.lease({ ...call, seq: 1, need: 1 })).toMatchObject({ win: 0, leftMs: 900, grant: 40, held: 0 })
     expect(

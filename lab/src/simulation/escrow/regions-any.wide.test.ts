@@ -8,7 +8,7 @@ function meanOf(numbers: readonly number[]): number {
 }
 
 describe('regions on one pool, in any world', () => {
-  it('give each tenant what a flat escrow would, where all want more, whoever is where', () => {
+  it('give each tenant what a flat escrow would, where all want more, at any placement', () => {
     const regions = fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { minLength: 1 })
     const tenant = fc.record({
       weight: fc.integer({ min: 1, max: 4 }),

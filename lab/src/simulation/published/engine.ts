@@ -170,8 +170,8 @@ export function firstCome(): EngineQueue {
 }
 
 /**
- * Virtual token counter: the client that has had least is next; who comes back starts level with the least active. One
- * that knows how long answers will be charges them at the start.
+ * Virtual token counter: the client that has had least is next; one that comes back starts level with the least active.
+ * A counter that knows how long answers will be charges them at the start.
  */
 export function tokenCounter({ knows = false }: { readonly knows?: boolean } = {}): EngineQueue {
   const had = new Map<number, number>()

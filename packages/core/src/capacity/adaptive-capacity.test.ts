@@ -125,7 +125,7 @@ describe('adaptive', () => {
     expect(capacity.tryTake(3, 10)).toBe(true)
   })
 
-  it('wakes who waits when the limit grows, with nothing else free', () => {
+  it('wakes waiting requests when the limit grows, with nothing else free', () => {
     const capacity = adaptive({ initial: 10 })
     const clock = manualClock()
     let running = 0

@@ -14,7 +14,7 @@ function gateOn(slots: ReturnType<typeof pausable>) {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 describe('while it is paused', () => {
-  it('what runs goes on, what comes waits, and all that fits starts at the end of the pause, in turn', async () => {
+  it('running work goes on, new work waits, and all that fits starts at the end of the pause, in turn', async () => {
     const slots = pausable(fixed(2))
     const gate = gateOn(slots)
     const first = gate.admit({ flow: 'a' }) as Permit

@@ -335,7 +335,7 @@ describe('a guarantee', () => {
 })
 
 describe('whose turn it is', () => {
-  it('counts who waits for all that is left, also when that is no exact number', () => {
+  it('counts tenants that wait for all that is left, also when that is no exact number', () => {
     const weightOf = (tenant: string): number => (tenant === 'five' ? 5 : 3)
     const { escrow, used } = escrowOf({ limit: 10, reserve: 'strict', weightOf })
     for (let i = 0; i < 5; i++) escrow.check('five', 1)
@@ -359,7 +359,7 @@ describe('gaming', () => {
     expect(escrow.peek('a', 500).allowed).toBe(false)
   })
 
-  it('who waits holds back from those of a higher tag the cost it waits for, for a tenth of a window', () => {
+  it('the cost that a tenant waits for is held back from those of a higher tag, for a tenth of a window', () => {
     const { escrow, clock } = escrowOf()
     for (const tenant of ['a', 'b', 'idle']) escrow.check(tenant, 1)
     drain(escrow, 'a')

@@ -125,7 +125,7 @@ describe('a hierarchy', () => {
     expect(escrow.check('a', escrow.peek('a', 1).guarantee).reason).toBeUndefined()
   })
 
-  it('counts who waits for all that is left, also when that is no exact number', () => {
+  it('counts tenants that wait for all that is left, also when that is no exact number', () => {
     const children = [
       { name: 'five', weight: 5 },
       { name: 'team', weight: 3, children: [{ name: 'three' }] },
@@ -247,7 +247,7 @@ describe('a hierarchy', () => {
     expect(gate.admit({ flow: 's1' })).toMatchObject({ admitted: false, stage: 'budget', reason: 'exhausted' })
   })
 
-  it('refuses who is not in it, in a gate, too, and keeps no trace of that', () => {
+  it('refuses tenants outside it, in a gate, too, and keeps no trace of them', () => {
     const { escrow } = escrowOf()
     escrow.check('s1', 100)
     const before = escrow.snapshot()
@@ -335,7 +335,7 @@ describe('a tree whose tenants nobody has written down', () => {
 })
 
 describe('windows of a hierarchy remember', () => {
-  it('who asked, in which group, and what the groups are owed', () => {
+  it('tells which tenants asked, in which groups, and what the groups are owed', () => {
     const { escrow, clock, guarantees } = escrowOf({ reserve: 'strict' })
     // Acme takes all; best is sent away.
     escrow.check('s1', 1000)

@@ -8,7 +8,7 @@ import { must } from './fixtures/must.js'
 import { hierarchy } from './hierarchy.js'
 
 describe('T3, paced', () => {
-  it('who asks until the end leaves less than a cost, though others fell silent', () => {
+  it('a tenant that asks until the end leaves less than a cost, though others fell silent', () => {
     const asker = fc.record({ weight: fc.integer({ min: 1, max: 8 }), cost: fc.integer({ min: 1, max: 40 }) })
     const silent = fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 10 })
     const times = fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 10 })
@@ -141,7 +141,7 @@ describe('T4 in a tree', () => {
     members: fc.array(member, { minLength: 1, maxLength: 4 }),
   })
 
-  it('who keeps asking gets as much per weight as its siblings, and so does each group, to within three times that', () => {
+  it('a tenant that keeps asking gets as much per weight as its siblings, and so does each group, to within three times that', () => {
     fc.assert(
       fc.property(
         fc.array(team, { minLength: 2, maxLength: 4 }),

@@ -84,7 +84,7 @@ describe('a window that slides', () => {
     expect(escrow.check('a', 501).reason).toBe('never')
   })
 
-  it('shares by weight all the time, whoever asks more often, and uses nearly all', () => {
+  it('shares by weight all the time, however often each asks, and uses nearly all', () => {
     const weightOf = (tenant: string): number => (tenant === 'gold' ? 4 : 1)
     const { escrow, clock } = escrowOf({ weightOf })
     const random = seededRandom(3)

@@ -100,7 +100,7 @@ describe('two resources behind one gate', () => {
     })
   })
 
-  it('are 32 at most: who names more of them shares with those that name none', () => {
+  it('are 32 at most: requests that name more share with those that name none', () => {
     const gate = createGate()
     for (let i = 0; i < 1000; i++) gate.admit({ flow: 'acme', resource: `resource-${i}`.padEnd(i, '.') })
     const fair = gate.snapshot().stages['fair'] as { registered: number; resources: Record<string, unknown> }

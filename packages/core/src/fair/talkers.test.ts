@@ -19,7 +19,7 @@ function ask(talkers: TopTalkers, flow: string, cost: number, refused: boolean):
 }
 
 describe('TopTalkers', () => {
-  it('lists whoever asks, the loudest first, with exact shares while they are few', () => {
+  it('lists all flows that ask, the loudest first, with exact shares while they are few', () => {
     const talkers = new TopTalkers()
     talkers.advance(0)
     for (let i = 0; i < 10; i++) ask(talkers, 'loud', 3, i % 2 === 0)
@@ -30,7 +30,7 @@ describe('TopTalkers', () => {
     ])
   })
 
-  it('never misses who asks for more than a sixteenth of everything, nor says too much of anybody', () => {
+  it('never misses a flow that asks for more than a sixteenth of everything, and overstates none', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(60), fc.constantFrom(1, 1, 0.3, 2.5)), { minLength: 1, maxLength: 300 }),
@@ -69,7 +69,7 @@ describe('TopTalkers', () => {
     }
   })
 
-  it('forgets by half every ten seconds, so that who has stopped is overtaken', () => {
+  it('forgets by half every ten seconds, so that flows that have stopped are overtaken', () => {
     const talkers = new TopTalkers()
     talkers.advance(0)
     for (let i = 0; i < 100; i++) talkers.asks(keyOf('old'), 1)

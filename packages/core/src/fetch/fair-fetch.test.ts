@@ -306,7 +306,7 @@ describe('fairFetch', () => {
     }
   })
 
-  it('what is no handler, and what gives no answer, is an error that says so', async () => {
+  it('a value that is no handler, and a handler that gives no answer, are errors that say so', async () => {
     expect(() => fairFetch({} as never)).toThrow('handler must be a function, got an object')
     const handle = fairFetch(() => undefined as never, { ...quiet, shed: false })
     await expect(handle(new Request(URL))).rejects.toThrow('a fetch handler must give a Response, got undefined')

@@ -95,7 +95,7 @@ describe('fairHandler', () => {
     [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
   ])('%j is refused', (options, message) => expect(() => fairHandler(() => {}, options)).toThrow(message))
 
-  it('what is no handler is refused', () => {
+  it('refuses a value that is no handler', () => {
     expect(() => fairHandler('listener' as never)).toThrow('handler must be a function, got "listener"')
   })
 })

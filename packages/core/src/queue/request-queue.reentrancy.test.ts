@@ -246,7 +246,7 @@ describe('a capacity that calls back', () => {
     expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, passing: undefined, capacity: { inFlight: 1 } })
   })
 
-  it('may let others in, who then come first, and nobody is lost', async () => {
+  it('may let others in; these then come first, and no request is lost', async () => {
     const hooks: { before?: () => void } = {}
     const { queue, ask, end, started } = queueOf({ concurrency: capacityOf(1, hooks) })
     for (const name of ['x', 'a1', 'a2']) ask(name)

@@ -66,7 +66,7 @@ describe('starting', () => {
     expect(queue.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, capacity: { inFlight: 1 } })
   })
 
-  it('sees whose turn it is when a slot is free, and not before: who came meanwhile counts', async () => {
+  it('decides whose turn it is when a slot is free, and not before: requests that came meanwhile count', async () => {
     const { ask, end, started } = queueOf({})
     for (const name of ['x', 'a1', 'a2', 'a3']) ask(name)
     for (const name of ['x', 'a1']) await end(name)

@@ -114,7 +114,7 @@ describe('slots of a flow', () => {
     for (const each of others) expect(Math.abs(each / first! - 1)).toBeLessThan(0.03)
   })
 
-  it('are used by whoever wants them, where all have their share', async () => {
+  it('are used by any flow that wants them, where all have their share', async () => {
     const { ask, end, flows } = gateOf({ concurrency: 3 })
     await ask(...'aaa', 'b', 'a', 'a')
     await end('a')

@@ -547,7 +547,7 @@ describe('what clients and other quotas do', () => {
     expect(store.size).toBeLessThan(5_000)
   })
 
-  it('what was earned back meanwhile is not given back once more', () => {
+  it('units that were earned back meanwhile are not given back once more', () => {
     const { gate, clock } = gateWith({ limit: 10, windowMs: 10_000, skipFailedRequests: true })
     const slow = Array.from({ length: 10 }, () => ask(gate))
     clock.advance(10_000)

@@ -246,7 +246,7 @@ describe('an estimate', () => {
     expect(charged / spent).toBeGreaterThan(0.8)
   })
 
-  it('is kept for so many flows and kinds, and not more', () => {
+  it('is kept for a bounded number of flows and kinds', () => {
     const learned = new LearnedCosts()
     learned.learn('flow-0', '', 1, 50)
     expect(learned.expected('flow-0', '', 1)).toBe(50)

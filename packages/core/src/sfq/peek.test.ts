@@ -23,7 +23,7 @@ describe('peek', () => {
 })
 
 describe('take', () => {
-  it('gives what dequeue would, whoever was skipped for it', () => {
+  it('gives the item that dequeue would, whichever flows were skipped for it', () => {
     const [taken, dequeued] = [new FairQueue<string>(), new FairQueue<string>()]
     for (const queue of [taken, dequeued])
       for (const item of ['a1', 'b1', 'a2', 'c1', 'a3', 'b2']) queue.enqueue(item[0]!, item, item === 'a1' ? 7 : 1)

@@ -183,7 +183,7 @@ describe('three servers and one lock', () => {
     await agreed(members)
   })
 
-  it('keep on record how long leases may last, before longer ones come into force, and by whoever is the master', async () => {
+  it('keep on record how long leases may last, before longer ones come into force, and under any master', async () => {
     const { master, others } = await firstMaster('1h')
     const kept = async (): Promise<unknown> => JSON.parse((await etcd.client.get(`lock-${lock}.held`).string()) ?? '')
     expect(await kept()).toEqual({ leases: [['*', 20]], former: [] })

@@ -69,7 +69,7 @@ describe('a Doorman server that hears a report', () => {
     expect(get.status).toBe(404)
   })
 
-  it('hears only who may ask for a resource of that name', async () => {
+  it('hears only callers that may ask for a resource of that name', async () => {
     const token = 'a-token-of-sixteen-and-more'
     const doorman = await start({ access: [{ name: 'a', token, resources: ['orders'] }] })
     const headers = { authorization: `Bearer ${token}` }

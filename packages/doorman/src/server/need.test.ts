@@ -197,7 +197,7 @@ describe('after an outage', () => {
     expect(fleet.asked.length - before).toBeLessThanOrEqual(6)
   })
 
-  it('what is still in use is said, and counts', async () => {
+  it('a client tells how much is still in use, and the server counts it', async () => {
     const fleet = new Fleet(2)
     await fleet.advance(500)
     fleet.load(0, 40, 120_000)

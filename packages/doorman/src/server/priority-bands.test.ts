@@ -114,7 +114,7 @@ describe('PriorityBands', () => {
     )
   })
 
-  it('never give less to who wants more, others wanting the same', () => {
+  it('never give less to a client that wants more, others wanting the same', () => {
     fc.assert(
       fc.property(
         fc.array(wish, { minLength: 1, maxLength: 8 }),

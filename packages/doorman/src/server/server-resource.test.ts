@@ -185,7 +185,7 @@ describe('a root with clients', () => {
     expect(resource.ledger.bands.wants).toBe(0)
   })
 
-  it('keeps in mind what those want who were given nothing', () => {
+  it('keeps in mind how much clients want that were given nothing', () => {
     const resource = root()
     ask(resource, 'a', 1_000, 200)
     ask(resource, 'b', 1_000, 200)

@@ -99,7 +99,7 @@ describe('whatever the members do', () => {
     )
   })
 
-  it('what is held for each is granted to each, in any order, while no time passes', () => {
+  it('each gets the amount held for it, in any order, while no time passes', () => {
     const random = seededRandom(5)
     for (let round = 0; round < 200; round++) {
       const { ask } = rig(poolTerms({ ...TERMS, quantum: 1 }))

@@ -37,7 +37,7 @@ describe('the pool', () => {
     }
   })
 
-  it('keeps the guarantee of who asks seldom from who asks often', () => {
+  it('keeps the guarantee of a tenant that asks seldom from one that asks often', () => {
     const { ask } = rig()
     ask('seldom', 1)
     let often = 0
@@ -111,7 +111,7 @@ describe('the pool', () => {
     expect(ask('a', 1).waitMs).toBe(10)
   })
 
-  it('lets whoever has the least for its weight borrow first, while it waits', () => {
+  it('lets the member that has least for its weight borrow first, while it waits', () => {
     const { ask, clock } = rig()
     ask('silent', 1)
     ask('a', 1)
@@ -139,7 +139,7 @@ describe('the pool', () => {
     expect(heavy).toBeGreaterThanOrEqual(100)
   })
 
-  it('ends nobody’s wait by granting it something: who takes turns stays in line', () => {
+  it('ends no member’s wait by granting it something: members that take turns stay in line', () => {
     const { ask, clock } = rig(poolTerms({ ...TERMS, quantum: 1 }))
     for (const member of ['one', 'two', 'silent']) ask(member, 1)
     const got = { one: 0, two: 0 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { LeasedFairEscrow } from './escrows.js'
 import { Fleet, LIMIT } from './fixtures/fleet.js'
 
-/** Asks for so many units at once. */
+/** Asks for this number of units at once. */
 function spend(fleet: Fleet, escrow: LeasedFairEscrow, tenant: string, units: number): void {
   for (let unit = 0; unit < units; unit++) void fleet.ask(escrow, tenant, 1)
 }

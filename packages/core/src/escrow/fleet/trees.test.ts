@@ -105,7 +105,7 @@ describe('a fleet with a tree', () => {
     expect(world.clock()).toBe(0)
   })
 
-  it('refuses who has no place, and asks nobody', () => {
+  it('refuses tenants without a place, and does not ask the store', () => {
     const { process, calls } = rig()
     const escrow = process()
     expect(check(escrow, 'nobody')).toMatchObject({

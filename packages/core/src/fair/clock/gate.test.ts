@@ -265,7 +265,7 @@ describe('a capacity that changes', () => {
   )
 })
 
-describe('whoever invents names', () => {
+describe('clients that invent names', () => {
   it('takes less from the others than without any control', () => {
     for (const seed of seeds) {
       // Flow 18 asks for the whole capacity, with a new name for every third request.

@@ -15,7 +15,7 @@ const population = fc.record({
 })
 
 describe('in any population', () => {
-  it('who asks less than the fair level is served, and never refused for long', () => {
+  it('a flow that asks less than the fair level is served, and never refused for long', () => {
     fc.assert(
       fc.property(population, ({ quiet, heavy, level, told, delay, seed }) => {
         const capacity = level * (quiet + heavy)
@@ -40,7 +40,7 @@ describe('in any population', () => {
     )
   })
 
-  it('who asks less than there is, all together, is not refused', () => {
+  it('flows that together ask less than there is are not refused', () => {
     fc.assert(
       fc.property(population, ({ quiet, heavy, level, told, seed }) => {
         const rates = Array.from({ length: quiet + heavy }, (_, flow) => (flow < quiet ? level / 2 : 3 * level))

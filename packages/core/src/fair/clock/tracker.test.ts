@@ -103,7 +103,7 @@ describe('the fair clock of a tracker', () => {
     expect(tracker.explain('loud')).toMatchObject({ engaged: false, capacityPerSecond: null })
   })
 
-  it('in a shortage refuses who is ahead of the clock, and nobody else', () => {
+  it('in a shortage refuses the flows ahead of the clock, and no others', () => {
     const { clock, tracker } = trackerOf()
     for (const flow of ['loud', 'quiet']) {
       tracker.register(flow)
