@@ -1,7 +1,15 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText, show } from '../options.js'
+import {
+  fail,
+  requireAbortSignal,
+  requireAbove,
+  requireFunction,
+  requireInteger,
+  requireText,
+  show,
+} from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
@@ -78,7 +86,6 @@ export class Gate {
   ) {
     this.name = name
     this.overrides = overrides
-    overrides?.shortenBy(nameKey)
     this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
@@ -93,6 +100,7 @@ export class Gate {
    * nothing. Costs about half a microsecond with the default stages.
    */
   admit(ask: Ask): Decision | Promise<Decision> {
+    if (ask == null) fail('ask', 'an object', ask)
     const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
     const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
