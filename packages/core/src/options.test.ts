@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest'
+import { fail } from './options.js'
+
+it('a bad value is shown in a message, and no kind of value breaks it', () => {
+  const { proxy, revoke } = Proxy.revocable({}, {})
+  revoke()
+  const values: [value: unknown, shown: string][] = [
+    [10n, '10n'],
+    [Symbol('s'), 'Symbol(s)'],
+    [Object.create(null), 'an object'],
+    [proxy, 'an object'],
+    [[], 'an array'],
+    [Promise.reject(new Error('late')), 'a promise'],
+    [null, 'null'],
+  ]
+  for (const [value, shown] of values)
+    expect(() => fail('limit', 'a number', value)).toThrow(`limit must be a number, got ${shown}`)
+})
