@@ -161,9 +161,9 @@ export function createGate(options: GateOptions = {}): Gate {
   const waiting = queue === false ? undefined : stageOf('queue', queue, seams)
   try {
     overrides?.shortenBy(nameKey)
-    const first = fair === false ? [] : [fairStage(new FairTracker({ ...fair, clock, ...random }))]
-    const chain = [...(overrides ? [overrides] : []), ...first, ...between, ...(waiting ? [waiting] : [])]
-    gate = new Gate(name, chain, overrides, clock, after, permitTimeoutMs, nameKey)
+    const chain = [overrides, fair && fairStage(new FairTracker({ ...fair, clock, ...random })), ...between, waiting]
+    const all = chain.filter((stage) => !!stage)
+    gate = new Gate(name, all, overrides, clock, after, permitTimeoutMs, nameKey)
     return gate
   } catch (error) {
     waiting?.close?.()

@@ -5,7 +5,7 @@ it('a bad value is shown in a message, and no kind of value breaks it', () => {
   const { proxy, revoke } = Proxy.revocable({}, {})
   revoke()
   const values: [value: unknown, shown: string][] = [
-    [10n, '10n'],
+    [10n, '10'],
     [Symbol('s'), 'Symbol(s)'],
     [Object.create(null), 'an object'],
     [proxy, 'an object'],

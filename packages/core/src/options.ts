@@ -5,14 +5,13 @@
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
   if (typeof value === 'function') return 'a function'
-  if (typeof value === 'bigint') return `${value}n`
   if (typeof value !== 'object' || value === null) return String(value)
   try {
     if (!(value instanceof Promise)) return Array.isArray(value) ? 'an array' : 'an object'
     value.catch(() => {})
     return 'a promise'
   } catch {
-    // A proxy may throw on any access.
+    // Some proxy.
     return 'an object'
   }
 }

@@ -32,8 +32,10 @@ describe('misuse', () => {
     expect(gate.snapshot()).toMatchObject({ admitted: 0, refused: 0 })
   })
 
-  it.each([null, undefined])('of admit is told by name: %s', (ask) => {
-    expect(() => gateOf([]).admit(ask as never)).toThrow(`ask must be an object, got ${ask}`)
+  it.each([null, undefined])('of admit without a request is told: %s', (ask) => {
+    expect(() => gateOf([]).admit(ask as never)).toThrow(
+      'flow must be a non-empty string or a path of them, got undefined',
+    )
   })
 
   it('of finish does not count as one', () => {

@@ -1,15 +1,7 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import {
-  fail,
-  requireAbortSignal,
-  requireAbove,
-  requireFunction,
-  requireInteger,
-  requireText,
-  show,
-} from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText, show } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
@@ -100,8 +92,7 @@ export class Gate {
    * nothing. Costs about half a microsecond with the default stages.
    */
   admit(ask: Ask): Decision | Promise<Decision> {
-    if (ask == null) fail('ask', 'an object', ask)
-    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
+    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask ?? ({} as Ask)
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
     const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
     const first = path === undefined ? firstOf(flow) : path[0]!

@@ -37,14 +37,8 @@ const MAKERS = {
   queue: 'requestQueue',
 } as const
 
-/** Checks that `mechanism` was made for the option `place`. Throws a `TypeError` on anything else. */
-function requireMechanism(place: Mechanism['place'], mechanism: Mechanism): void {
-  const isOurs = typeof mechanism === 'object' && mechanism !== null && mechanism.place === place
-  if (!isOurs) fail(place, `made by ${MAKERS[place]}()`, mechanism)
-}
-
 /** The stage of the mechanism given as the option `place`. Throws a `TypeError` on anything else. */
 export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {
-  requireMechanism(place, mechanism)
+  if (mechanism?.place !== place) fail(place, `made by ${MAKERS[place]}()`, mechanism)
   return mechanism.stage(seams)
 }

@@ -956,7 +956,7 @@ describe('bad input', () => {
       [{ pool: '' }, /^pool must be a non-empty string/],
       [{ limit: 0 }, /^limit must be/],
       [{ limit: Number.POSITIVE_INFINITY }, /^limit must be/],
-      [{ limit: 10n }, /^limit must be .*, got 10n/],
+      [{ limit: 10n }, /^limit must be .*, got 10/],
       [{ limit: Symbol('s') }, /^limit must be .*, got Symbol\(s\)/],
       [{ limit: Object.create(null) }, /^limit must be .*, got an object/],
       [{ windowMs: 0.5 }, /^windowMs must be an integer >= 1, got 0.5/],
