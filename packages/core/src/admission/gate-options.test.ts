@@ -24,6 +24,8 @@ describe('misuse', () => {
     [{ flow: 'a', signal: {} }, 'signal must be an AbortSignal, got an object'],
     [{ flow: 'a', priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
     [{ flow: 'a', priority: 0.5 }, 'priority must be an integer from -2 to 2, got 0.5'],
+    [{ flow: 'a', exempt: 'false' }, 'exempt must be true or false, got "false"'],
+    [{ flow: 'a', exempt: Promise.resolve(false) }, 'exempt must be true or false, got a promise'],
   ])('is thrown before anything is counted: %j', (ask, message) => {
     const one = recorder('one')
     const gate = gateOf([one.stage])

@@ -151,9 +151,9 @@ export interface RequestQueueSnapshot {
   readonly bands: readonly BandSnapshot[]
   /** The flows with most waiting requests: at most 20. */
   readonly flows: readonly WaitingFlow[]
-  /** The capacity's snapshot. */
+  /** The capacity's snapshot; `undefined` if that throws. */
   readonly capacity: unknown
-  /** The pool's snapshot; `undefined` without one. */
+  /** The pool's snapshot; `undefined` without one, or if that throws. */
   readonly pool: unknown
 }
 
