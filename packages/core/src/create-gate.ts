@@ -135,7 +135,7 @@ export function createGate(options: GateOptions = {}): Gate {
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
   const weights = overrides === undefined ? options.weightOf : overrides.weighing(options.weightOf)
   const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
-  const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
+  const nameKey = nameSecret ? keyOf(nameSecret) : undefined
   const shortened = (name: string): string => flowName(name, nameKey)
   const seams: GateSeams = { clock, after, random: options.random, weightOf, shortened, failed }
 
