@@ -86,7 +86,6 @@ export class Gate {
   ) {
     this.name = name
     this.overrides = overrides
-    overrides?.shortenBy(nameKey)
     this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
@@ -101,7 +100,7 @@ export class Gate {
    * nothing. Costs about half a microsecond with the default stages.
    */
   admit(ask: Ask): Decision | Promise<Decision> {
-    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
+    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask ?? ({} as Ask)
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
     const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
     const first = path === undefined ? firstOf(flow) : path[0]!

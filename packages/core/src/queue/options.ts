@@ -433,7 +433,7 @@ function safe<In, Out>(
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
   const { weightOf, pool, bands = [{}] } = options
-  const all = answering(options, bands.length, failed)
+  const all = answering(options, bands?.length, failed)
   if (typeof weightOf === 'function') all.weightOf = safeWeight(weightOf, failed)
   if (typeof pool?.unitsOf === 'function') {
     const slotsPart = (): number => limitOf(pool.size) / Math.max(1, limitOf(options.concurrency))
