@@ -1,7 +1,8 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'example-fetch', include: ['src/**/*.test.ts'], testTimeout: 180_000 },
+  test: { ...shared, name: 'example-fetch', include: ['src/**/*.test.ts'], testTimeout: 180_000 },
 })
 
 export default config

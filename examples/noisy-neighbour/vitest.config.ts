@@ -1,13 +1,14 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 const config: UserProjectConfigExport = defineProject({
   test: {
+    ...shared,
     name: 'noisy-neighbour',
     include: ['src/**/*.test.ts'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: 180_000,
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
-    isolate: false,
   },
 })
 

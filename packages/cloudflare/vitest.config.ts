@@ -1,7 +1,15 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'cloudflare', include: ['src/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+  test: {
+    ...shared,
+    name: 'cloudflare',
+    include: ['src/**/*.test.ts'],
+    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
 })
 
 export default config

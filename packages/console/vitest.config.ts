@@ -1,7 +1,11 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 const config: UserProjectConfigExport = defineProject({
   test: {
+    ...shared,
+    // Some servers of these tests replace `Response` in their process.
+    isolate: true,
     name: 'console',
     include: ['src/**/*.test.ts'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],

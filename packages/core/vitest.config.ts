@@ -1,7 +1,8 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 // `pnpm test:deep` gives properties hundreds of times as many runs.
-const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
+const isDeep = Number(process.env['FAIRLEAD_PROPERTY_RUNS'] ?? 0) > 1_000
 
 // The longest takes ten seconds by itself: a watchdog for what hangs, and not for what is slow beside others.
 const config: UserProjectConfigExport = defineProject({
@@ -13,13 +14,12 @@ const config: UserProjectConfigExport = defineProject({
     },
   },
   test: {
+    ...shared,
     name: 'core',
     include: ['src/**/*.test.ts'],
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
     exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: isDeep ? 7_200_000 : 180_000,
-    // A process for each file takes a third of the time of them all.
-    isolate: false,
   },
 })
 

@@ -1,10 +1,12 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 // `pnpm test:deep` gives properties hundreds of times as many runs.
 const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 
 const config: UserProjectConfigExport = defineProject({
   test: {
+    ...shared,
     name: 'doorman',
     // Most of the time these tests wait for leases and elections.
     maxWorkers: 3,
@@ -15,8 +17,6 @@ const config: UserProjectConfigExport = defineProject({
     globalSetup: './src/fixtures/install-etcd.ts',
     testTimeout: isDeep ? 7_200_000 : 120_000,
     hookTimeout: 120_000,
-    // A process for each file takes longer than most files.
-    isolate: false,
   },
 })
 

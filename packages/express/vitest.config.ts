@@ -1,7 +1,8 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'express', include: ['src/**/*.test.ts'], testTimeout: 180_000, isolate: false },
+  test: { ...shared, name: 'express', include: ['src/**/*.test.ts'], testTimeout: 180_000 },
 })
 
 export default config

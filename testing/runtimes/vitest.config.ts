@@ -20,6 +20,9 @@ const config: ViteUserConfig = defineConfig({
       plugins: [builtPackages()],
       test: {
         server: { deps: { external: [BUILT] } },
+        // Many of them wait: one more than there are processors, on the smallest machine that runs them.
+        maxWorkers: 3,
+        sequence: { groupOrder: 0 },
         // All packages run at once: the limit is for hanging tests, not for slow ones.
         testTimeout: 180_000,
       },

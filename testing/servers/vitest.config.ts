@@ -1,7 +1,8 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+import { shared } from '../../vitest.shared.ts'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'servers', include: ['src/**/*.test.ts'], testTimeout: 120_000 },
+  test: { ...shared, name: 'servers', include: ['src/**/*.test.ts'], testTimeout: 120_000 },
 })
 
 export default config

@@ -40,6 +40,28 @@ describe('clocks in a Durable Object in workerd', () => {
     expect(answer.status).toBe(status)
   })
 
+  it('are asked again a second after an object that has not answered', async () => {
+    vi.useFakeTimers()
+    try {
+      let calls = 0
+      const hang = (): Promise<Response> => {
+        calls++
+        return new Promise(() => {})
+      }
+      const namespace = { idFromName: () => 1, get: () => ({ fetch: hang }) }
+      const report = durableObjectFleet({ namespace, waitUntil() {} }).join('orders', () => {})
+      for (let i = 0; i < 10; i++) report('a report', 'a member')
+      await vi.advanceTimersByTimeAsync(900)
+      const before = calls
+      await vi.advanceTimersByTimeAsync(200)
+      report('a report', 'a member')
+      await vi.advanceTimersByTimeAsync(0)
+      expect([before, calls]).toEqual([3, 4])
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('need a namespace, and what keeps an answer alive', () => {
     const namespace = { idFromName: () => 1, get: () => ({ fetch }) }
     const bad: [object, RegExp][] = [

@@ -70,7 +70,15 @@ export function durableObjectFleet(options: DurableObjectFleetOptions): DoormanF
     fetch(input, init) {
       const answer = ask(String(input), String(init?.body))
       waitUntil(answer.catch(() => {}))
-      return answer
+      return until(init?.signal, answer)
     },
+  })
+}
+
+/** The answer, unless the call is abandoned before. */
+function until(signal: AbortSignal | null | undefined, answer: Promise<Response>): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+    answer.then(resolve, reject)
   })
 }

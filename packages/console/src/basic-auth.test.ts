@@ -33,6 +33,16 @@ describe('basicAuth', () => {
   })
 
   it('is not made without a password', () => {
+    for (const [given, shown] of [
+      ['topsecret', '"topsecret"'],
+      [['ann'], 'an array'],
+      [null, 'null'],
+      [undefined, 'undefined'],
+      [5, '5'],
+    ] as const)
+      expect(() => basicAuth(given as never)).toThrow(
+        `passwords must be an object with names and their passwords, got ${shown}`,
+      )
     expect(() => basicAuth({})).toThrow('needs a name')
     expect(() => basicAuth({ ann: undefined })).toThrow('password of "ann" must be a non-empty string')
     expect(() => basicAuth({ ann: '' })).toThrow('password of "ann" must be a non-empty string')

@@ -10,6 +10,8 @@ import type { Auth } from './options.js'
  * @see RFC 7617
  */
 export function basicAuth(passwords: Readonly<Record<string, string | undefined>>): Auth {
+  if (typeof passwords !== 'object' || passwords === null || Array.isArray(passwords))
+    throw new TypeError(`passwords must be an object with names and their passwords, got ${show(passwords)}`)
   const known = new Map<string, string>()
   for (const [name, password] of Object.entries(passwords)) {
     requireText(`password of ${show(name)}`, password)

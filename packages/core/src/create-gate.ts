@@ -1,6 +1,6 @@
-import { keyOf } from './admission/flow.js'
+import { flowName, keyOf } from './admission/flow.js'
 import { Gate } from './admission/gate.js'
-import { type GateSeams, type Mechanism, requireMechanism, stageOf } from './admission/mechanism.js'
+import { type GateSeams, type Mechanism, stageOf } from './admission/mechanism.js'
 import type { Overrides } from './admission/overrides.js'
 import type { Passage, Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
@@ -135,7 +135,9 @@ export function createGate(options: GateOptions = {}): Gate {
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
   const weights = overrides === undefined ? options.weightOf : overrides.weighing(options.weightOf)
   const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
-  const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
+  const nameKey = nameSecret ? keyOf(nameSecret) : undefined
+  const shortened = (name: string): string => flowName(name, nameKey)
+  const seams: GateSeams = { clock, after, random: options.random, weightOf, shortened, failed }
 
   const fair = fairOptions(options, weightOf)
 
@@ -154,16 +156,19 @@ export function createGate(options: GateOptions = {}): Gate {
     if (names.has(name)) fail('stages', 'of distinct names', name)
     names.add(name)
   }
-  if (queue !== false) requireMechanism('queue', queue)
-  // Last, when no check can fail any more: FAIR joins a fleet, and the queue listens to a capacity that others may
-  // share.
-  const chain: Stage[] = overrides === undefined ? [] : [overrides]
-  if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
-  chain.push(...between)
-  if (queue !== false) chain.push(queue.stage(seams))
-  const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
-  gate = new Gate(name, chain, overrides, clock, after, permitTimeoutMs, nameKey)
-  return gate
+  // Last, each after the checks of all before it: the queue listens to a capacity that others may share, and FAIR joins
+  // a fleet.
+  const waiting = queue === false ? undefined : stageOf('queue', queue, seams)
+  try {
+    overrides?.shortenBy(nameKey)
+    const chain = [overrides, fair && fairStage(new FairTracker({ ...fair, clock, ...random })), ...between, waiting]
+    const all = chain.filter((stage) => !!stage)
+    gate = new Gate(name, all, overrides, clock, after, permitTimeoutMs, nameKey)
+    return gate
+  } catch (error) {
+    waiting?.close?.()
+    throw error
+  }
 }
 
 function isList<T>(value: T | readonly T[]): value is readonly T[] {

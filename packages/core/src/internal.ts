@@ -29,3 +29,4 @@ export {
   show,
   withDefaults,
 } from './options.js'
+export { heard } from './rejection.js'

@@ -1,16 +1,15 @@
 /**
- * Formats a bad value for a message: short, and it never throws. A promise is the result of a function that should have
- * answered at once: its rejection is caught here, because an unhandled one would end the process.
+ * Formats a bad value for a message: short, and it throws for none but a proxy that does. A promise is the result of a
+ * function that should have answered at once: its rejection is caught here, because an unhandled one would end the
+ * process.
  */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
   if (typeof value === 'function') return 'a function'
-  if (value instanceof Promise) {
-    value.catch(() => {})
-    return 'a promise'
-  }
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
-  return String(value)
+  if (typeof value !== 'object' || value === null) return String(value)
+  if (!(value instanceof Promise)) return Array.isArray(value) ? 'an array' : 'an object'
+  value.catch(() => {})
+  return 'a promise'
 }
 
 /** Throws an error that says what `name` must be, and shows the value that it is. */

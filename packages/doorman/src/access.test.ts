@@ -3,7 +3,7 @@ import { get } from 'node:https'
 import { text } from 'node:stream/consumers'
 import { type CapacityService, overHttp } from '@fairlead/core/doorman'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { AccessRule } from './access.js'
+import { Access, type AccessRule } from './access.js'
 import { fairShare } from './fixtures/repository.js'
 import { overGrpc } from './grpc/transport.js'
 import type { DoormanOptions } from './options.js'
@@ -144,8 +144,36 @@ describe('who may call', () => {
     ['an unknown field', { name: 'a', token: WEB, resource: [] }, 'a rule of access has no option "resource"'],
     ['a bad glob', { name: 'a', token: WEB, resources: ['['] }, 'syntax error in pattern "["'],
     ['a certificate without an authority', { name: 'a', certificate: '*' }, 'tls.clientCa must be given'],
+    ['resources that were left empty', { name: 'a', token: WEB, resources: null }, 'resources of the rule "a" must be'],
+    [
+      'resources as a text',
+      { name: 'a', token: WEB, resources: '' },
+      'resources of the rule "a" must be a list, got ""',
+    ],
   ])('refuses %s', async (_, rule, message) => {
     await expect(start({ access: [rule as AccessRule] })).rejects.toThrow(message)
+  })
+
+  it.each<[unknown, string]>([
+    [[], 'access must have a rule, got an empty list'],
+    [null, 'access must be a list, got null'],
+    [{}, 'access must be a list, got an object'],
+    [[null], 'a rule of access must be an object, got null'],
+    [[RULES[0], RULES[0]], 'access must not have two rules of one name'],
+  ])('starts no server that admits everybody by mistake: %j', async (access, message) => {
+    await expect(start({ access: access as AccessRule[] })).rejects.toThrow(message)
+  })
+
+  it('is nobody if there are no rules in the list', () => {
+    const access = new Access([RULES[0]!], {} as CapacityService)
+    const stranger = { authorization: undefined, names: [] }
+    for (const call of [
+      () => access.serviceFor(stranger),
+      () => access.requirePages(stranger),
+      () => access.requireResource(stranger, 'db'),
+    ])
+      expect(call).toThrow('a known token or certificate is needed')
+    expect(() => new Access([], {} as CapacityService)).toThrow('access must have a rule')
   })
 })
 

@@ -48,44 +48,44 @@ interface Rule {
 const OPTIONS = ['name', 'token', 'certificate', 'resources', 'highestPriority', 'servers', 'pages']
 const SHORTEST_TOKEN = 16
 
-/** Decides which callers may call. Without rules every caller may ask for anything. */
+/** Decides which callers may call. With `undefined` for rules every caller may ask for anything. */
 export class Access {
-  readonly #rules: readonly Rule[]
+  readonly #rules: readonly Rule[] | undefined
   readonly #byToken = new Map<string, Rule>()
   readonly #guarded = new Map<Rule, CapacityService>()
   readonly #service: CapacityService
 
-  /** Throws a `RangeError` or `TypeError` that names the rule, the option and its value. */
-  constructor(rules: readonly AccessRule[], service: CapacityService) {
+  /** Throws as {@link rulesFrom} does. */
+  constructor(rules: readonly AccessRule[] | undefined, service: CapacityService) {
     this.#service = service
-    this.#rules = rules.map(ruleFrom)
-    for (const rule of this.#rules) {
+    this.#rules = rules && rulesFrom(rules)
+    for (const rule of this.#rules ?? []) {
       if (rule.token !== undefined) this.#byToken.set(rule.token, rule)
       this.#guarded.set(rule, guarded(service, rule))
     }
-    if (new Set(rules.map(({ name }) => name)).size < rules.length)
-      throw new TypeError('access must not have two rules of one name')
   }
 
   /** The service within the caller's rights. Throws a `CapacityError` `unauthenticated` for an unknown caller. */
   serviceFor(from: Credentials): CapacityService {
-    if (this.#rules.length === 0) return this.#service
-    return this.#guarded.get(this.#ruleOf(from))!
+    const rule = this.#ruleOf(from)
+    return rule === undefined ? this.#service : this.#guarded.get(rule)!
   }
 
   /** Throws a `CapacityError` when the caller may not see the pages. */
   requirePages(from: Credentials): void {
-    if (this.#rules.length === 0) return
-    const { name, pages } = this.#ruleOf(from)
-    if (!pages) throw new CapacityError('permission_denied', `${name} may not see this`)
+    const rule = this.#ruleOf(from)
+    if (rule?.pages === false) throw new CapacityError('permission_denied', `${rule.name} may not see this`)
   }
 
   /** Throws a `CapacityError` when the caller may not ask for the resource. */
   requireResource(from: Credentials, id: string): void {
-    if (this.#rules.length > 0) allow(this.#ruleOf(from), id)
+    const rule = this.#ruleOf(from)
+    if (rule !== undefined) allow(rule, id)
   }
 
-  #ruleOf({ authorization, names }: Credentials): Rule {
+  /** The caller's rule; `undefined` if there are no rules. */
+  #ruleOf({ authorization, names }: Credentials): Rule | undefined {
+    if (this.#rules === undefined) return undefined
     const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     const byToken = token === undefined ? undefined : this.#byToken.get(digestOf(token))
     // A valid certificate does not excuse a wrong token.
@@ -94,6 +94,19 @@ export class Access {
     if (rule === undefined) throw new CapacityError('unauthenticated', 'a known token or certificate is needed')
     return rule
   }
+}
+
+/**
+ * The prepared rules, at least one: an empty list would be a mistake. Throws a `RangeError` or `TypeError` that names
+ * the rule, the option and its value.
+ */
+export function rulesFrom(given: readonly AccessRule[]): Rule[] {
+  if (!Array.isArray(given)) throw new TypeError(`access must be a list, got ${show(given)}`)
+  if (given.length === 0) throw new TypeError('access must have a rule, got an empty list')
+  const rules = given.map(ruleFrom)
+  if (new Set(rules.map(({ name }) => name)).size < rules.length)
+    throw new TypeError('access must not have two rules of one name')
+  return rules
 }
 
 function ruleFrom(given: AccessRule): Rule {
@@ -114,7 +127,7 @@ function ruleFrom(given: AccessRule): Rule {
     // Stored as a digest, so the time of the comparison does not depend on the number of matching characters.
     token: token === undefined ? undefined : digestOf(token),
     certificate: certificate === undefined ? undefined : compileGlob(certificate),
-    resources: resources && globs(of('resources'), resources),
+    resources: resources === undefined ? undefined : globs(of('resources'), resources),
     highestPriority,
     servers: globs(of('servers'), servers),
     pages,

@@ -9,7 +9,7 @@ import {
   requireText,
   show,
 } from '@fairlead/core/http'
-import type { AccessRule } from './access.js'
+import { type AccessRule, rulesFrom } from './access.js'
 import type { EtcdSecrets } from './etcd/watched-key.js'
 import type { Log } from './observe/notices.js'
 import type { DoormanServerLimits, ResourceRepository } from './server/index.js'
@@ -70,7 +70,7 @@ export interface DoormanOptions {
   graceMs?: number
   /** TLS on all ports; with `clientCa`, clients need a certificate of that authority. @default plain text */
   tls?: ServerTls
-  /** The permitted callers and their rights. @default every caller, for anything */
+  /** The permitted callers and their rights, at least one. @default every caller, for anything */
   access?: readonly AccessRule[]
   /** Bounds on requests. @default see DoormanServerLimits */
   limits?: Partial<DoormanServerLimits>
@@ -95,7 +95,6 @@ export type DoormanSettings = Omit<DoormanOptions, 'host' | 'hostname' | 'port' 
     readonly minimumRefreshMs: number
     readonly graceMs: number
     readonly serverRole: string
-    readonly access: readonly AccessRule[]
     readonly maxRequestBytes: number
     readonly corsOrigins: readonly string[]
   }
@@ -135,7 +134,7 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
   const { hostname = isAlone(host) ? bracketed(host) : machine() } = options
   const { etcdEndpoints = [], masterDelaySeconds = 10, minimumRefreshMs = 5_000, graceMs = 5_000 } = options
   const { serverRole = options.parent === undefined ? 'root' : 'intermediate' } = options
-  const { access = [], maxRequestBytes = 262_144, corsOrigins = [] } = options
+  const { access, parent, maxRequestBytes = 262_144, corsOrigins = [] } = options
   for (const [name, value] of Object.entries({ port, httpPort: options.httpPort, debugPort: options.debugPort }))
     if (value !== undefined) requireInteger(name, value, 0, 65_535)
   for (const [name, text] of Object.entries({ host, hostname, serverRole })) requireText(name, text)
@@ -154,16 +153,22 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
     if (options.fresh) throw new TypeError('fresh must not be given with an election, which knows by itself')
   }
   if (options.fresh !== undefined) requireBoolean('fresh', options.fresh)
-  if (options.tls !== undefined) requireOptions('tls', options.tls, SERVER_TLS)
-  if (options.parentTls !== undefined) requireOptions('parentTls', options.parentTls, CLIENT_TLS)
+  if (typeof parent === 'string') requireText('parent', parent)
+  else if (parent !== undefined && typeof parent?.connect !== 'function')
+    throw new TypeError(`parent must be addresses, URLs or a transport, got ${show(parent)}`)
+  if (options.tls !== undefined) requireTls('tls', options.tls, SERVER_TLS, ['cert', 'key'])
+  if (options.parentTls !== undefined) requireTls('parentTls', options.parentTls, CLIENT_TLS, [])
   if (options.parentToken !== undefined) requireText('parentToken', options.parentToken)
   if (options.etcdSecrets !== undefined)
-    requireOptions('etcdSecrets', options.etcdSecrets, [...CLIENT_TLS, 'username', 'password'])
+    requireTls('etcdSecrets', options.etcdSecrets, [...CLIENT_TLS, 'username', 'password'], [])
   requireInteger('maxRequestBytes', maxRequestBytes, 1_000)
-  requireList('access', access)
   requireList('corsOrigins', corsOrigins)
   for (const origin of corsOrigins) requireText('an origin of corsOrigins', origin)
-  if (access.some(({ certificate }) => certificate !== undefined) && options.tls?.clientCa === undefined)
+  if (
+    access !== undefined &&
+    rulesFrom(access).some(({ certificate }) => certificate) &&
+    options.tls?.clientCa === undefined
+  )
     throw new TypeError('tls.clientCa must be given where access is by certificate, got none')
   return {
     ...options,
@@ -176,10 +181,18 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
     minimumRefreshMs,
     graceMs,
     serverRole,
-    access,
     maxRequestBytes,
     corsOrigins,
   }
+}
+
+/** Checks secrets: each a text or a buffer, and those of `needed` are there. */
+function requireTls(name: string, secrets: object, known: readonly string[], needed: readonly string[]): void {
+  requireOptions(name, secrets, known)
+  const given = Object.entries(secrets).filter(([, secret]) => secret !== undefined)
+  const all: Record<string, unknown> = Object.fromEntries([...needed.map((option) => [option]), ...given])
+  for (const [option, secret] of Object.entries(all))
+    if (!Buffer.isBuffer(secret)) requireText(`${name}.${option}`, secret)
 }
 
 /** True if other machines cannot reach the host. */

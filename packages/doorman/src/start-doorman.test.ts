@@ -128,6 +128,16 @@ describe('startDoorman', () => {
     ['an interval', { minimumRefreshMs: -1 }, 'minimumRefreshMs must be a number >= 0, got -1'],
     ['a configuration', { config: { resources: [] } }, 'must contain an entry for "*"'],
     ['a parent', { parent: 'nowhere' }, 'address must be host:port, got "nowhere"'],
+    ['an empty parent', { parent: '' }, 'parent must be a non-empty string, got ""'],
+    ['a parent of null', { parent: null }, 'parent must be addresses, URLs or a transport, got null'],
+    ['a parent of 5', { parent: 5 }, 'parent must be addresses, URLs or a transport, got 5'],
+    ['a parent that is a list', { parent: [] }, 'parent must be addresses, URLs or a transport, got an array'],
+    ['a parent that cannot connect', { parent: {} }, 'parent must be addresses, URLs or a transport, got an object'],
+    ['TLS without a certificate', { tls: {} }, 'tls.cert must be a non-empty string, got undefined'],
+    ['TLS without a key', { tls: { cert: 'PEM' } }, 'tls.key must be a non-empty string, got undefined'],
+    ['an empty authority', { parentTls: { ca: '' } }, 'parentTls.ca must be a non-empty string, got ""'],
+    ['a password that is none', { etcdSecrets: { username: 'a', password: 5 } }, 'etcdSecrets.password must be'],
+    ['an empty configuration', { config: {} }, 'resources must be a list, got undefined'],
     ['a logger', { log: {} }, 'log.info must be a function'],
   ])('refuses %s', async (_, options, message) => {
     const given: object = options

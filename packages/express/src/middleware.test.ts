@@ -64,6 +64,20 @@ describe.each(majors)('%s', (_, express) => {
     expect(flows).toEqual(['ip:127.0.0.1', 'ip:198.51.100.9', 'ip:2001:db8::/56'])
   })
 
+  it('judges Node’s own requests, which have no app, by the address of the connection', async () => {
+    const probe = probeStage()
+    const warnings: string[] = []
+    const fair = fairMiddleware({
+      gate: gateOf(probe),
+      cost: () => 10,
+      onWarning: (message) => void warnings.push(message),
+    })
+    const listener: RequestListener = (req, res) => fair(req as Request, res as Response, () => res.end('done'))
+    await supertest(createServer(listener)).get('/').expect(200, 'done')
+    expect(probe.passages).toMatchObject([{ flow: 'ip:127.0.0.1', cost: 10 }])
+    expect(warnings).toEqual([])
+  })
+
   it('survives a trust function that throws', async () => {
     const probe = probeStage()
     const app = appWith({ gate: gateOf(probe), onWarning: () => {} })

@@ -36,12 +36,17 @@ export interface FairMiddleware extends RequestHandler {
   wrap: typeof wrap
 }
 
+/** A request of plain Node, as Fastify's `middie` passes it, has no app. */
+function trustsProxies({ app }: { readonly app?: Request['app'] }): boolean {
+  return Boolean(app?.get('trust proxy'))
+}
+
 const express: Framework<[request: Request, response: Response]> = {
   name: 'fairMiddleware',
   // Unless proxies are trusted, `req.ip` is the socket's address, at many times the cost.
-  address: (req) => (req.app.get('trust proxy') ? req.ip : req.socket.remoteAddress),
+  address: (req) => (trustsProxies(req) ? req.ip : req.socket.remoteAddress),
   status: (_req, res) => res.statusCode,
-  untrustedHeaders: (req) => (req.app.get('trust proxy') ? undefined : req.headers),
+  untrustedHeaders: (req) => (trustsProxies(req) ? undefined : req.headers),
   trust: "Say which proxies to trust, app.set('trust proxy', 1), or set the option address or flow.",
   shed: defaultShed,
 }
@@ -67,14 +72,13 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       admission.refuse(visit.target, decision, req, res)
       return
     }
-    if (!visit.admit(decision)) return
-    admission.tell(decision, res)
+    if (!admission.admit(visit, decision, req, res)) return
     req.fair = visit
     runFor<[], void>(visit, next)
   }
 
   function fair(req: Request, res: Response, next: NextFunction): void {
-    const visit = admission.visit([req, res], req.fair ?? fairOf(req))
+    const visit = admission.visit([req, res], fairOf(req))
     admission.watch(visit, req, res)
     const decision = admission.ask(visit)
     if (decision instanceof Promise) decision.then((late) => proceed(visit, late, next)).catch(next)

@@ -18,7 +18,7 @@ export function wrap<
   if (typeof handler !== 'function' || handler.length > 3)
     throw new TypeError('wrap needs a request handler: (req, res, next) => …')
   return function wrapped(req, res, next: NextFunction): void {
-    const fair = req.fair ?? fairOf(req)
+    const fair = fairOf(req)
     const done = fair?.hold()
     const failed = (error: unknown): void => {
       fair?.failed(error)

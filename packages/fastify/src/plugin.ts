@@ -94,14 +94,13 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
         refuse(request, reply, admission.refusal(decision), options.handler, admission)
       return
     }
-    if (!visit.admit(decision)) return
-    admission.tell(decision, reply.raw)
+    if (!admission.admit(visit, decision, request.raw, reply.raw)) return
     request.fair = visit
     done()
   }
 
   function judge(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const visit = admission.visit([request, reply], request.fair ?? fairOf(request.raw))
+    const visit = admission.visit([request, reply], fairOf(request.raw))
     admission.watch(visit, request.raw, reply.raw)
     const decision = admission.ask(visit)
     if (decision instanceof Promise) proceedLater(request, reply, visit, decision, done)

@@ -66,7 +66,7 @@ const keeping = new WeakSet<RouteHandlerMethod>()
 export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMethod {
   if (keeping.has(handler)) return handler
   const kept: RouteHandlerMethod = function (request, reply) {
-    const fair = request.fair ?? fairOf(request.raw)
+    const fair = fairOf(request.raw)
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
     let result: unknown

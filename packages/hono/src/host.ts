@@ -1,4 +1,4 @@
-import { addressFrom, type FetchAdmission, type Host, isWorkerd, watchRequest } from '@fairlead/core/fetch'
+import { addressFrom, type FetchAdmission, type Host, isWorkerd, runtime } from '@fairlead/core/fetch'
 import type { HttpVisit } from '@fairlead/core/http'
 import type { Context } from 'hono'
 
@@ -63,7 +63,7 @@ export function watchResponse(
     admission.watch(listener, host.incoming, host.outgoing)
     return undefined
   }
-  const end = watchRequest(c.req.raw, host, listener)
+  const end = runtime.watch(c.req.raw, host, listener)
   return {
     settled() {
       const response = c.finalized ? c.res : undefined

@@ -40,6 +40,46 @@ async function serve(app: NodeApp): Promise<(path?: string, init?: RequestInit) 
   return (path = '/', init = {}) => fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init })
 }
 
+describe('an answer that nobody reads, as app.request() may give', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  function appWith(gate: Gate): NodeApp {
+    const app = newApp().use(fairMiddleware({ gate }))
+    app.get(
+      '/stream',
+      () => new Response(new ReadableStream({ pull: (controller) => controller.enqueue(Buffer.of(1)) })),
+    )
+    return app.get('/text', (c) => c.text('whole'))
+  }
+
+  it('keeps its permit for a minute', async () => {
+    vi.useFakeTimers()
+    const gate = gateOf()
+    const app = appWith(gate)
+    for (const path of ['/stream', '/text']) await app.request(path)
+    expect(gate.snapshot()).toMatchObject({ inFlight: 1, finished: { success: 1 } })
+    vi.advanceTimersByTime(59_000)
+    expect(gate.snapshot().inFlight).toBe(1)
+    vi.advanceTimersByTime(1_000)
+    expect(gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 1, ignored: 1 } })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('keeps its permit while somebody reads on', async () => {
+    vi.useFakeTimers()
+    const gate = gateOf()
+    const reader = (await appWith(gate).request('/stream')).body!.getReader()
+    for (let i = 0; i < 4; i++) {
+      vi.advanceTimersByTime(40_000)
+      expect(await reader.read()).toMatchObject({ done: false })
+    }
+    expect(gate.snapshot().inFlight).toBe(1)
+    await reader.cancel()
+    expect(gate.snapshot()).toMatchObject({ inFlight: 0, finished: { ignored: 1 } })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
 describe('fairMiddleware, inside fairHandler or fairFetch', () => {
   type Around = (app: NodeApp, gate: Gate) => () => Promise<Response>
   const handler: Around = (app, gate) => async () => {

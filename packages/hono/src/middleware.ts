@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { awake, isWorkerd, outerOf, runtime, withPermitTimeout } from '@fairlead/core/fetch'
+import { awake, isWorkerd, outerOf, runtime, showOnBoth, withPermitTimeout } from '@fairlead/core/fetch'
 import { type FairRequest, type Framework, type GateAnswer, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { addressOf, carryOn, headersOf, hostOf, statusOf, watchResponse } from './host.js'
@@ -41,7 +41,8 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   const { handler } = options
 
   async function pass(c: Context, next: Next): Promise<void> {
-    const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, hostOf(c)))
+    const host = hostOf(c)
+    const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, host))
     const watch = watchResponse(c, visit, admission)
     const asked = admission.ask(visit)
     let decision: GateAnswer
@@ -59,6 +60,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       return
     }
     c.set('fair', visit)
+    showOnBoth(c.req.raw, host, visit)
     visit.handlerStarted()
     try {
       await runFor(visit, next)

@@ -66,15 +66,14 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     // A client that has left cannot read an answer.
     if (!decision.admitted && decision.reason !== 'gone')
       return setRefusal(ctx, admission.refusal(decision), options.handler, admission)
-    if (!decision.admitted || !visit.admit(decision)) return Promise.resolve()
-    admission.tell(decision, ctx.res)
+    if (!decision.admitted || !admission.admit(visit, decision, ctx.req, ctx.res)) return Promise.resolve()
     ctx.state.fair = visit
     return visit.run(next)
   }
 
   // Not async: another promise for each request would cost as much as the decision.
   function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
-    const visit = admission.visit([ctx], ctx.state.fair ?? fairOf(ctx.req))
+    const visit = admission.visit([ctx], fairOf(ctx.req))
     admission.watch(visit, ctx.req, ctx.res)
     const decision = admission.ask(visit)
     return decision instanceof Promise

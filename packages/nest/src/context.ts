@@ -5,6 +5,7 @@ import {
   type NodeRequest,
   type NodeResponse,
   onResponseEnd,
+  showFair,
 } from '@fairlead/core/http'
 import type { ExecutionContext } from '@nestjs/common'
 
@@ -135,11 +136,19 @@ const CARRIER_OF: Readonly<Record<string, number>> = { graphql: 3, rpc: 1, ws: 1
 
 const visits = new WeakMap<object, FairRequest>()
 
+/** The platform's request; Fastify's has Node's as `raw`. */
+interface PlatformRequest {
+  fair?: FairRequest
+  readonly raw?: object
+}
+
 /** Lets `@FairPermit()` find the visit; HTTP requests also have it as `fair`. */
 export function showVisit(context: ExecutionContext, visit: FairRequest): void {
   const type = context.getType<string>()
   if (type === 'http') {
-    context.getArgByIndex<{ fair?: FairRequest }>(0).fair = visit
+    const request = context.getArgByIndex<PlatformRequest>(0)
+    request.fair = visit
+    showFair(request.raw ?? request, visit)
     return
   }
   const carrier: unknown = context.getArgByIndex(CARRIER_OF[type] ?? 0)
@@ -154,6 +163,6 @@ export function visitOf(context: ExecutionContext): FairRequest | undefined {
 
 /** The visit to a gate that an HTTP request has already passed, ours or another adapter's. */
 export function outerVisit(context: ExecutionContext): FairRequest | undefined {
-  const request = context.getArgByIndex<{ fair?: FairRequest; raw?: object }>(0)
-  return request.fair ?? fairOf(request.raw ?? request)
+  const request = context.getArgByIndex<PlatformRequest>(0)
+  return fairOf(request.raw ?? request)
 }

@@ -63,7 +63,7 @@ describe('a fleet on one pool, while all ask', () => {
       }
   })
 
-  it.each([10, 30, 100])('gives 4 : 1 on two processes within a quantum of %d', async (quantum) => {
+  it.each(byWidth([10], [10, 30, 100]))('gives 4 : 1 on two processes within a quantum of %d', async (quantum) => {
     const result = await run({ limit: 1_000, quantum, processes: [[greedy('heavy', 4)], [greedy('light', 1)]] })
     expect(most(result)).toBeLessThanOrEqual(1_000)
     expect(used(result, 1_000)).toBeGreaterThanOrEqual(0.99)
@@ -156,7 +156,7 @@ describe('a fleet on one pool, while half of the processes pause', () => {
 })
 
 describe('a fleet on one pool, in bad weather', () => {
-  it.each(byWidth([1, 2], [1, 2, 3, 4, 5]))(
+  it.each(byWidth([1], [1, 2, 3, 4, 5]))(
     'never admits more than the limit in a window of the store, seed %d',
     async (seed) => {
       const result = await run({ seed, windows: 25, weather: WEATHER, crashes: 0.1 })
@@ -168,13 +168,16 @@ describe('a fleet on one pool, in bad weather', () => {
     },
   )
 
-  it.each([1, 2])('admits no more than the limit where answers are later than windows, seed %d', async (seed) => {
-    // A third of the answers arrives after a quarter to more than a whole window.
-    const weather = { ...WEATHER, late: 0.33, lateMs: 55 }
-    const result = await run({ seed, limit: 50, windowMs: 50, quantum: 5, windows: 200, weather, storeTimeoutMs: 10 })
-    expect(most(result)).toBeLessThanOrEqual(50)
-    expect(used(result, 50)).toBeGreaterThan(0.3)
-  })
+  it.each(byWidth([1], [1, 2]))(
+    'admits no more than the limit where answers are later than windows, seed %d',
+    async (seed) => {
+      // A third of the answers arrives after a quarter to more than a whole window.
+      const weather = { ...WEATHER, late: 0.33, lateMs: 55 }
+      const result = await run({ seed, limit: 50, windowMs: 50, quantum: 5, windows: 200, weather, storeTimeoutMs: 10 })
+      expect(most(result)).toBeLessThanOrEqual(50)
+      expect(used(result, 50)).toBeGreaterThan(0.3)
+    },
+  )
 
   it('never admits more than the limit, whatever befalls it', async () => {
     const tenant = fc.record({
@@ -226,7 +229,7 @@ describe('a fleet on one pool, in bad weather', () => {
 
   it('exceeds nothing when the store loses its memory, and goes on in the next window', async () => {
     const shares: number[] = []
-    for (let seed = 1; seed <= byWidth(3, 12); seed++) {
+    for (let seed = 1; seed <= byWidth(1, 12); seed++) {
       // In the second window soon after its start, in the fourth in the middle, in the sixth near the end.
       const faults = [1.02, 3.5, 5.9].map((window) => ({ kind: 'forget' as const, atMs: window * WINDOW_MS }))
       const result = await run({ seed, faults, weather: WEATHER })

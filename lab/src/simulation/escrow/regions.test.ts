@@ -3,7 +3,7 @@ import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import { demandOf, idealOf, type RegionalTenant, simulateRegions } from './regions.js'
 
-const SEEDS = byWidth([1, 2], [1, 2, 3, 4])
+const SEEDS = byWidth([1], [1, 2, 3, 4])
 
 /** Six tenants in some of three regions, asking for `least` to `least + spread` in each. */
 function tenantsOf(seed: number, least: number, spread: number): RegionalTenant[] {

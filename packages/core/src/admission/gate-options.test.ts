@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest'
 import type { Capacity } from '../capacity/index.js'
 import { createGate, type GateOptions } from '../create-gate.js'
 import type { ClockLink } from '../fair/shared/report.js'
+import { fairHandler } from '../node/index.js'
 import { requestQueue } from '../queue/stage.js'
 import { loadShedder } from '../shed/index.js'
 import { admitNow, gateOf, permitOf, recorder } from './fixtures/gates.js'
+import { Overrides } from './overrides.js'
 import type { Stage } from './stage.js'
 
 describe('misuse', () => {
@@ -22,12 +24,20 @@ describe('misuse', () => {
     [{ flow: 'a', signal: {} }, 'signal must be an AbortSignal, got an object'],
     [{ flow: 'a', priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
     [{ flow: 'a', priority: 0.5 }, 'priority must be an integer from -2 to 2, got 0.5'],
+    [{ flow: 'a', exempt: 'false' }, 'exempt must be true or false, got "false"'],
+    [{ flow: 'a', exempt: Promise.resolve(false) }, 'exempt must be true or false, got a promise'],
   ])('is thrown before anything is counted: %j', (ask, message) => {
     const one = recorder('one')
     const gate = gateOf([one.stage])
     expect(() => gate.admit(ask as { flow: string })).toThrow(message)
     expect(one.heard).toEqual([])
     expect(gate.snapshot()).toMatchObject({ admitted: 0, refused: 0 })
+  })
+
+  it.each([null, undefined])('of admit without a request is told: %s', (ask) => {
+    expect(() => gateOf([]).admit(ask as never)).toThrow(
+      'flow must be a non-empty string or a path of them, got undefined',
+    )
   })
 
   it('of finish does not count as one', () => {
@@ -73,6 +83,25 @@ describe('misuse', () => {
   })
 })
 
+/** A capacity of one slot that counts its listeners. */
+function heardBy(): { capacity: Capacity; listeners: () => number } {
+  let listeners = 0
+  const capacity: Capacity = {
+    limit: 1,
+    inFlight: 0,
+    maximum: 1,
+    tryTake: () => true,
+    release: () => {},
+    undo: () => {},
+    onAvailable: () => {
+      listeners++
+      return () => void listeners--
+    },
+    snapshot: () => null,
+  }
+  return { capacity, listeners: () => listeners }
+}
+
 describe('a gate that cannot be made', () => {
   it('joins no fleet', () => {
     const joined: string[] = []
@@ -82,6 +111,11 @@ describe('a gate that cannot be made', () => {
         return () => {}
       },
     }
+    const overrides = new Overrides()
+    createGate({ fair: false, overrides, nameSecret: 'one' })
+    expect(() => createGate({ fleet, queue: requestQueue({ concurrency: -1 }) })).toThrow('concurrency must be')
+    expect(() => createGate({ fleet, overrides, nameSecret: 'another' })).toThrow('different nameSecrets')
+    expect(() => fairHandler(() => {}, { fleet, ipv6Prefix: 0 })).toThrow('ipv6Prefix must be')
     expect(() => createGate({ name: 'orders', fleet, queue: { concurrency: 4 } as never })).toThrow(
       'queue must be made',
     )
@@ -91,25 +125,21 @@ describe('a gate that cannot be made', () => {
   })
 
   it('leaves no listener on a capacity that others may share', () => {
-    let listeners = 0
-    const capacity: Capacity = {
-      limit: 1,
-      inFlight: 0,
-      maximum: 1,
-      tryTake: () => true,
-      release: () => {},
-      undo: () => {},
-      onAvailable: () => {
-        listeners++
-        return () => void listeners--
-      },
-      snapshot: () => null,
-    }
+    const { capacity, listeners } = heardBy()
+    const queue = requestQueue({ concurrency: capacity })
     const twice: Stage = { name: 'twice', admit: () => undefined }
-    expect(() => gateOf([twice, twice], { queue: requestQueue({ concurrency: capacity }) })).toThrow('distinct names')
-    expect(listeners).toBe(0)
-    gateOf([twice], { queue: requestQueue({ concurrency: capacity }) }).close()
-    expect(listeners).toBe(0)
+    expect(() => gateOf([twice, twice], { queue })).toThrow('distinct names')
+    const broken: ClockLink = {
+      join() {
+        throw new Error('no such fleet')
+      },
+    }
+    expect(() => createGate({ fleet: broken, queue })).toThrow('no such fleet')
+    expect(listeners()).toBe(0)
+    const gate = gateOf([twice], { queue })
+    expect(listeners()).toBe(1)
+    gate.close()
+    expect(listeners()).toBe(0)
   })
 })
 

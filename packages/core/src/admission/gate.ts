@@ -1,7 +1,15 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText, show } from '../options.js'
+import {
+  requireAbortSignal,
+  requireAbove,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireText,
+  show,
+} from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
@@ -78,7 +86,6 @@ export class Gate {
   ) {
     this.name = name
     this.overrides = overrides
-    overrides?.shortenBy(nameKey)
     this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
@@ -93,13 +100,14 @@ export class Gate {
    * nothing. Costs about half a microsecond with the default stages.
    */
   admit(ask: Ask): Decision | Promise<Decision> {
-    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
+    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask ?? ({} as Ask)
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
     const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
     const first = path === undefined ? firstOf(flow) : path[0]!
     requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
+    if (exempt !== false) requireBoolean('exempt', exempt)
     const name = first.length <= MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
     const visit = new Visit(
       this,
@@ -227,20 +235,19 @@ export class Gate {
     this.#finished[outcome]++
     this.#timeouts?.remove(visit)
     const nowMs = this.#clock()
+    const stages = this.#stages
     for (let i = 0; i < visit.held; i++) {
       try {
-        this.#mayReject(this.#stages[i]!, visit.hold(i).finish(outcome, cost, nowMs, isNamed))
+        this.#mayReject(stages[i]!, visit.hold(i).finish(outcome, cost, nowMs, isNamed))
       } catch (error) {
-        this.#failed(this.#stages[i]!, error)
+        this.#failed(stages[i]!, error)
       }
     }
-    if (this.#observers.any) {
-      const { id, flow, waitedMs } = visit
-      const durationMs = nowMs - visit.nowMs
-      this.#observers.tell({ type: 'finished', id, flow, cost, outcome, waitedMs, durationMs })
-    }
-    tellFinished(this, visit.flow, cost, outcome, nowMs - visit.nowMs)
-    tellEngaged(this, this.#stages)
+    const { id, flow, waitedMs } = visit
+    const durationMs = nowMs - visit.nowMs
+    if (this.#observers.any) this.#observers.tell({ type: 'finished', id, flow, cost, outcome, waitedMs, durationMs })
+    tellFinished(this, flow, cost, outcome, durationMs)
+    tellEngaged(this, stages)
   }
 
   /** @internal Reports that a stage failed to obtain a value and continues without it. */
@@ -360,11 +367,12 @@ export class Gate {
     const told = `${refusal.stage}:${refusal.reason}`
     const key = this.#refusedBy.size < MOST_REASONS || this.#refusedBy.has(told) ? told : OTHER_REASONS
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
-    for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
+    const stages = this.#stages
+    for (let i = visit.held - 1; i >= 0; i--) this.#undo(stages[i]!, visit.hold(i), refusal)
     const { id, flow, cost, waitedMs } = visit
     if (this.#observers.any) this.#observers.tell({ type: 'refused', id, flow, cost, waitedMs, refusal })
     tellRefused(this, flow, cost, refusal)
-    tellEngaged(this, this.#stages)
+    tellEngaged(this, stages)
     return refusal
   }
 

@@ -11,6 +11,8 @@ export interface GateSeams {
   readonly random: Random | undefined
   /** The gate's weights, which never throw; for mechanisms without weights of their own. */
   readonly weightOf: ((flow: string, above?: readonly string[]) => number) | undefined
+  /** A name given by a function in a mechanism's options, as short as the gate's flows are. */
+  shortened(name: string): string
   /** Tells the gate's observers that a function in a mechanism's options threw, or returned an invalid value. */
   failed(option: string, error: unknown): void
 }
@@ -35,14 +37,8 @@ const MAKERS = {
   queue: 'requestQueue',
 } as const
 
-/** Checks that `mechanism` was made for the option `place`. Throws a `TypeError` on anything else. */
-export function requireMechanism(place: Mechanism['place'], mechanism: Mechanism): void {
-  const isOurs = typeof mechanism === 'object' && mechanism !== null && mechanism.place === place
-  if (!isOurs) fail(place, `made by ${MAKERS[place]}()`, mechanism)
-}
-
 /** The stage of the mechanism given as the option `place`. Throws a `TypeError` on anything else. */
 export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {
-  requireMechanism(place, mechanism)
+  if (mechanism?.place !== place) fail(place, `made by ${MAKERS[place]}()`, mechanism)
   return mechanism.stage(seams)
 }

@@ -119,6 +119,9 @@ describe('overrides', () => {
   it('say what is wrong with them', () => {
     const { overrides } = setUp()
     expect(() => overrides.block('', 1)).toThrow('flow must be a non-empty string, got ""')
+    expect(() => overrides.clear(5 as never)).toThrow('flow must be a non-empty string, got 5')
+    expect(() => overrides.explain(5 as never)).toThrow('flow must be a non-empty string, got 5')
+    expect(() => overrides.onChange(5 as never)).toThrow('listener must be a function, got 5')
     expect(() => overrides.block('a', 0)).toThrow('forMs must be a number > 0 and <= 1000000000000, got 0')
     expect(() => overrides.block('a', 1e30)).toThrow('forMs must be a number > 0 and <= 1000000000000, got 1e+30')
     expect(() => overrides.boost('a', -1, 1)).toThrow('factor must be a number from 1e-9 to 1000000000000, got -1')

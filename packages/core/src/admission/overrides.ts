@@ -130,6 +130,7 @@ export class Overrides implements Stage {
    * or rejects, the change still applies, and the gate's snapshot counts a listener's error.
    */
   onChange(listener: (change: OverrideChange) => void): () => void {
+    requireFunction('listener', listener)
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
@@ -199,9 +200,8 @@ export class Overrides implements Stage {
     forMs: number,
     by: string | undefined,
   ): void {
-    requireText('flow', flow)
-    requireAbove('forMs', forMs, 0, MOST_MS)
     const name = this.#nameOf(flow)
+    requireAbove('forMs', forMs, 0, MOST_MS)
     const nowMs = this.#clock()
     const { kind, factor, costPerSecond } = what
     const before = this.#flows.get(name)
@@ -250,6 +250,7 @@ export class Overrides implements Stage {
   }
 
   #nameOf(flow: string): string {
+    requireText('flow', flow)
     return ownCopy(this.#nameKey === undefined ? flow : flowName(flow, this.#nameKey.key))
   }
 

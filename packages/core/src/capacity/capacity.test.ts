@@ -199,6 +199,23 @@ describe.each(kinds)('the contract of a capacity, %s', (_, make) => {
   })
 })
 
+describe.each(kinds)('a width that was not taken, %s', (_, make) => {
+  it.each([Number.NaN, -3, 0, 1e9, '1', undefined])('gives nothing back: %s', (width) => {
+    const capacity = make(4)
+    capacity.tryTake(1, 0)
+    expect(() => capacity.release(width as number, 'success', 1, 0)).toThrow(/^width must be/)
+    expect(() => capacity.undo(width as number, 0)).toThrow(/^width must be/)
+    expect(capacity.inFlight).toBe(1)
+  })
+
+  it('is not one of a sum of fractions', () => {
+    const capacity = make(1)
+    for (let i = 0; i < 9; i++) expect(capacity.tryTake(0.1, 0)).toBe(true)
+    for (let i = 0; i < 9; i++) capacity.release(0.1, 'success', 1, 0)
+    expect(capacity.inFlight).toBe(0)
+  })
+})
+
 describe('fixed', () => {
   it('is as large as it is told', () => {
     expect(fixed(12).snapshot()).toEqual({ kind: 'fixed', limit: 12, inFlight: 0 })

@@ -1,5 +1,5 @@
 import type { Outcome } from '../admission/outcome.js'
-import { requireInteger } from '../options.js'
+import { fail, requireInteger } from '../options.js'
 import { AvailabilityListeners, type Capacity } from './capacity.js'
 
 /** Slots of a {@link fixed} capacity, and how many are taken. */
@@ -107,9 +107,14 @@ export class Slots extends AvailabilityListeners {
     this.#holders++
   }
 
-  /** Gives slots back; `false` if none are taken. Calls no listener yet. */
+  /**
+   * Gives slots back; `false` if none are taken. Calls no listener yet. Throws a `RangeError` or `TypeError` for a width
+   * that cannot have been taken.
+   */
   giveBack(width: number): boolean {
     if (this.#holders === 0) return false
+    if (!(typeof width === 'number' && width > 0 && width <= this.#inFlight + ROUNDING * Math.max(1, this.#inFlight)))
+      fail('width', `a number > 0, of the ${this.#inFlight} slots in flight`, width)
     this.#holders--
     // The last release also clears the rounding errors of fractions.
     this.#inFlight = this.#holders === 0 ? 0 : Math.max(0, this.#inFlight - width)

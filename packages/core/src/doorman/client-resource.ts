@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js'
+import { onRejection } from '../rejection.js'
 import type { Lease, ResourceRequest, ResourceResponse } from './protocol.js'
 
 /**
@@ -89,7 +90,7 @@ export class ClientResource {
   readonly #use: Use
   readonly #wallClock: Clock
   readonly #changed: () => void
-  readonly #listeners = new Set<(capacity: number) => void>()
+  readonly #listeners = new Set<(capacity: number) => unknown>()
   #given: number | undefined
   #lease: Lease | undefined = undefined
   #endsMs = 0
@@ -269,7 +270,7 @@ export class ClientResource {
 
   /** Calls `listener` with each new capacity. Returns a function that removes it. */
   onChange(listener: (capacity: number) => void): () => void {
-    const own = (capacity: number): void => listener(capacity)
+    const own = (capacity: number): unknown => listener(capacity)
     this.#listeners.add(own)
     return () => void this.#listeners.delete(own)
   }
@@ -283,12 +284,15 @@ export class ClientResource {
     for (const listener of [...this.#listeners]) this.shield(() => listener(capacity))
   }
 
-  /** Calls a function that may throw, in a place where no caller could catch the error. */
-  shield(call: () => void): void {
-    try {
-      call()
-    } catch {
+  /** Calls a function that may throw or reject, in a place where no caller could catch the error. */
+  shield(call: () => unknown): void {
+    const failed = (): void => {
       this.#listenerErrors++
+    }
+    try {
+      onRejection(call(), failed)
+    } catch {
+      failed()
     }
   }
 

@@ -697,9 +697,13 @@ describe('a Doorman client', () => {
     rate.onChange(() => {
       throw new Error('broken')
     })
+    // An unhandled rejection would end the process.
+    rate.onChange(async () => {
+      throw new Error('broken later')
+    })
     await office.advance(100_000)
     expect(heard).toEqual([5, 7, -1, 0])
-    expect(rate.snapshot().listenerErrors).toBe(4)
+    expect(rate.snapshot().listenerErrors).toBe(8)
     stop()
     office.answer = (request) => office.grant(request, 9)
     await office.advance(20_000)

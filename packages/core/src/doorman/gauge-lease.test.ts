@@ -58,6 +58,16 @@ describe('a leased gauge', () => {
     expect([gauge.inFlight, gauge.tryTake()]).toEqual([0, true])
   })
 
+  it.each([Number.NaN, -3, 1e9])('keeps a slot if the release is wrong: %d', async (width) => {
+    const { gauge } = await gaugeOf(2)
+    const slot = await gauge.take()
+    expect(() => gauge.release(width)).toThrow(/^width must be a number > 0, of the 1 slots in flight, got/)
+    expect(() => gauge.tryTake(5n as never)).toThrow('width must be a number > 0, got 5')
+    expect(gauge.inFlight).toBe(1)
+    slot.release()
+    expect(gauge.inFlight).toBe(0)
+  })
+
   it('takes a slot back at the end of its block', async () => {
     const { gauge } = await gaugeOf(1)
     {

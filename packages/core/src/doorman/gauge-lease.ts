@@ -121,7 +121,7 @@ export class GaugeLease implements Capacity {
 
   /** Takes `width` slots if they are free and no caller waits; they end by one `release` or `undo` of that width. */
   tryTake(width = 1): boolean {
-    if (!(width > 0 && width < Number.POSITIVE_INFINITY)) requireAbove('width', width, 0)
+    requireAbove('width', width, 0)
     if (this.#handle.open && this.#attempt(width)) return true
     this.#slots.want()
     if (this.#slots.awaited) this.#watch(this.#clock())
@@ -143,6 +143,7 @@ export class GaugeLease implements Capacity {
 
   /** Takes `width` slots, even if they are not free. */
   charge(width: number): void {
+    requireAbove('width', width, 0)
     this.#slots.take(width)
     this.#look(this.#clock())
   }

@@ -121,6 +121,14 @@ describe('a leased rate', () => {
     expect(getEventListeners(signal, 'abort').length).toBe(0)
   })
 
+  it.each([10n, Symbol('s'), Object.create(null)])('tells a bad cost by name', async (cost) => {
+    const { rate } = await rateOf(1)
+    for (const call of [() => rate.tryTake(cost), () => rate.charge(cost), () => rate.refund(cost, 0)])
+      expect(call).toThrow(/^cost must be a number/)
+    expect(() => rate.charge(Number.NaN)).toThrow('cost must be a number >= 0, got NaN')
+    expect(rate.tryTake()).toBe(true)
+  })
+
   it('turns everybody away when it is closed', async () => {
     const { office, rate } = await rateOf(0)
     const waiting = [watch(rate.wait()), watch(rate.wait())]

@@ -3,7 +3,7 @@ import { Alarm } from '../alarm.js'
 import { AvailabilityListeners } from '../capacity/capacity.js'
 import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
-import { requireAbortSignal, requireAbove, requireFunction } from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction, requireNumber } from '../options.js'
 import type { ClientResource, ResourceSnapshot } from './client-resource.js'
 import { Attempts } from './demand.js'
 import { LeaseClosedError, LeaseHandle, LeaseLine, type Owner, waiting } from './lease.js'
@@ -109,7 +109,7 @@ export class RateLease implements Capacity {
    * Spends `cost` units if they are available and no caller waits. Throws as {@link wait} does; `false` when closed.
    */
   tryTake(cost = 1): boolean {
-    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    requireAbove('cost', cost, 0)
     // A queue repeats its attempt for the same request.
     if (this.#handle.open && this.#attempt(cost, !this.#listeners.heard)) return true
     this.#turnAway(cost)
@@ -140,6 +140,7 @@ export class RateLease implements Capacity {
    * Spends `cost` units, at least 0, even if they are not available: the following seconds have less by that amount.
    */
   charge(cost: number): void {
+    requireNumber('cost', cost, 0)
     const nowMs = this.#clock()
     this.#attempts.add(cost, nowMs)
     this.#budget.force(cost, this.#resource.capacityAt(nowMs), nowMs)
@@ -147,6 +148,7 @@ export class RateLease implements Capacity {
 
   /** Returns unused units that were spent at `spentMs` by the client's clock; nothing if that second is over. */
   refund(cost: number, spentMs: number): void {
+    requireNumber('cost', cost, 0)
     const nowMs = this.#clock()
     this.#budget.giveBack(cost, spentMs, this.#resource.capacityAt(nowMs), nowMs)
     this.#serve(nowMs)

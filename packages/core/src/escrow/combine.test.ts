@@ -99,6 +99,11 @@ describe('combine', () => {
   })
 })
 
+it('an answer that is none is refused by name', () => {
+  expect(() => combine(null as never)).toThrow('an answer must be an object, got null')
+  expect(() => combine({ allowed: true }, undefined as never)).toThrow('an answer must be an object, got undefined')
+})
+
 function full(parts: readonly unknown[]): { minLength: number; maxLength: number } {
   return { minLength: parts.length, maxLength: parts.length }
 }

@@ -1,3 +1,4 @@
+import { fail } from '../options.js'
 import type { Reserve } from './budget.js'
 
 /**
@@ -243,6 +244,7 @@ export function combine<A extends Answer>(first: A, ...others: readonly A[]): Co
 }
 
 function numbersOf(answer: Answer): Required<Omit<Answer, 'allowed' | 'reason'>> {
+  if (answer == null) fail('an answer', 'an object', answer)
   const { allowed, limit = Number.POSITIVE_INFINITY, retryAfterMs = 0, resetAfterMs = 0 } = answer
   return { limit, remaining: answer.remaining ?? (allowed ? Number.POSITIVE_INFINITY : 0), retryAfterMs, resetAfterMs }
 }

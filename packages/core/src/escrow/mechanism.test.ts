@@ -192,6 +192,7 @@ describe('the budget of a gate', () => {
     expect(make({ limit: -1, windowMs: 1000 })).toThrow('limit must be a number > 0')
     expect(make({ limit: 1, windowMs: 1000, onError: 'shrug' })).toThrow('onError must be one of')
     expect(() => budgetStage({ check: () => {} } as never)).toThrow('budget.settle must be a function')
+    expect(() => budgetStage(null as never)).toThrow('budget.check must be a function, got undefined')
     const shared = new WeightedFairEscrow({ limit: 1, windowMs: 1000 })
     const stage = (options: object) => () => budgetStage(shared, options)
     expect(stage({ name: '' })).toThrow('name must be a non-empty string, got ""')

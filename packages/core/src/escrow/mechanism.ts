@@ -115,13 +115,13 @@ class BudgetHold implements Hold {
  */
 export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): Stage {
   requireOptions('budgetStage', options, ['name', 'onError', 'dryRun', 'tenantOf', 'windowMs'])
-  const { name = 'budget', onError = 'admit', dryRun = false, tenantOf, windowMs = escrow.windowMs } = options
+  const { name = 'budget', onError = 'admit', dryRun = false, tenantOf, windowMs = escrow?.windowMs } = options
   requireText('name', name)
   requireOneOf('onError', onError, ['admit', 'refuse'])
   requireBoolean('dryRun', dryRun)
   if (tenantOf !== undefined) requireFunction('tenantOf', tenantOf)
   if (windowMs !== undefined) requireAbove('windowMs', windowMs, 0)
-  for (const method of ['check', 'settle', 'refund'] as const) requireFunction(`${name}.${method}`, escrow[method])
+  for (const method of ['check', 'settle', 'refund'] as const) requireFunction(`${name}.${method}`, escrow?.[method])
   const budget: MechanismBudget = { escrow, name, windowMs, dryRun }
   let wouldRefuse = 0
   const verdictOf = (decision: EscrowAnswer): Verdict => {

@@ -1,12 +1,11 @@
 import type { Gate } from '../admission/gate.js'
-import { showFair } from '../http/context.js'
 import { type Framework, type GateAnswer, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } from './host.js'
+import { addressFrom, awake, type Host, isWorkerd, outerOf, showOnBoth, withPermitTimeout } from './host.js'
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 
@@ -68,7 +67,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     if (decision === undefined) return (async () => handler(request, ...rest))().catch(exhausted)
     if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
     if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })
-    showFair(request, visit)
+    showOnBoth(request, host, visit)
     // Keeps the permit until the end of the answer is known.
     visit.handlerStarted()
     try {
@@ -83,6 +82,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
       const told = tell(answer, admission.fields(decision, answer.status))
       return end.follow(told, request.method) ?? told
     } catch (error) {
+      visit.failed(error)
       end.follow(undefined, request.method)
       throw error
     } finally {

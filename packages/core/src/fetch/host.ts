@@ -1,5 +1,5 @@
 import type { Gate } from '../admission/gate.js'
-import { fairOf } from '../http/context.js'
+import { fairOf, showFair } from '../http/context.js'
 import type { GateAnswer } from '../http/http-admission.js'
 import type { FairRequest } from '../http/http-visit.js'
 import type { NodeUpload, RefusalHead } from '../http/node-admission.js'
@@ -39,6 +39,13 @@ export function addressFrom(request: Request, host: Host | undefined): string | 
 /** The visit to a gate that the request has already passed, found on this request or on Node's. */
 export function outerOf(request: Request, host: Host | undefined): FairRequest | undefined {
   return fairOf(request) ?? fairOf(host?.incoming)
+}
+
+/** Makes a visit visible to inner gates, on this request and on Node's: see {@link outerOf}. */
+export function showOnBoth(request: Request, host: Host | undefined, visit: FairRequest): void {
+  showFair(request, visit)
+  // The argument beside a request can be any value.
+  if (host?.incoming?.socket) showFair(host.incoming, visit)
 }
 
 /** Interval at which a waiting request wakes the gate, whose timer may have died with another request. */

@@ -8,8 +8,6 @@ export { fairOf } from '../http/context.js'
 export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.js'
 /** @internal Shared with the adapter for Hono. */
 /** @internal */
-export { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } from './host.js'
-/** @internal */
-export { type ResponseEnd, watchRequest } from './response-end.js'
+export { addressFrom, awake, type Host, isWorkerd, outerOf, showOnBoth, withPermitTimeout } from './host.js'
 /** @internal */
 export { type FetchAdmission, type Runtime, runtime } from './runtime/runtime.js'

@@ -1,3 +1,4 @@
+import { systemAfter } from '../clock.js'
 import type { EndListener } from '../http/open-response.js'
 import { isLater } from '../rejection.js'
 import type { Host } from './host.js'
@@ -6,6 +7,37 @@ import type { Host } from './host.js'
 export interface ResponseEnd {
   /** Follows a response, once everything behind the adapter has settled; returns the response to send instead. */
   follow(response: Response | undefined, method: string): Response | undefined
+}
+
+/** Time for which an answer without a connection may stay unread, in milliseconds. */
+const UNREAD_MS = 60_000
+
+/**
+ * {@link watchRequest} for a request that has come by no connection, as in `app.request()`, to a gate whose permits
+ * never time out: the permit ends when nobody has read on from the answer for a minute.
+ */
+export function watchDetached(request: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
+  let isOver = false
+  let cancel: (() => void) | undefined
+  const reading = (isReading: boolean): void => {
+    cancel?.()
+    cancel = isReading || isOver ? undefined : systemAfter(UNREAD_MS, () => listener.unheard?.())
+  }
+  const end = watchRequest(request, host, {
+    responseEnded(aborted) {
+      isOver = true
+      reading(false)
+      listener.responseEnded(aborted)
+    },
+    reading,
+  })
+  return {
+    follow(response, method) {
+      const followed = end.follow(response, method)
+      reading(false)
+      return followed
+    },
+  }
 }
 
 /**
@@ -63,10 +95,12 @@ function whenRead(stream: ReadableStream<Uint8Array>, listener: EndListener): Re
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        listener.reading?.(true)
         try {
           const { done, value } = await reader.read()
           if (!done) {
             controller.enqueue(value)
+            listener.reading?.(false)
             return
           }
           listener.responseEnded(false)

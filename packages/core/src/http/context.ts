@@ -49,23 +49,24 @@ export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args
 }
 
 /**
- * Property under which a request keeps its visit. A `WeakMap` entry per request costs more than everything else here.
+ * Property under which a request keeps its visit, the same in all copies of this package in a process. A `WeakMap`
+ * entry per request costs more than everything else here.
  */
-const FAIR = Symbol('fair')
+const FAIR: unique symbol = Symbol.for('fairlead.fair')
 
 interface JudgedRequest {
   [FAIR]?: FairRequest
 }
 
 /**
- * The visit of the innermost `fairHandler` or `fairFetch` to which this request belongs; `request` is the object passed
- * to the handler. Undefined if no gate judged it.
+ * The visit to the innermost gate that has admitted this request, of any adapter; `request` is Node's own, or the one
+ * passed to a `fetch` handler. Undefined if no gate judged it.
  */
 export function fairOf(request: object | undefined): FairRequest | undefined {
   return (request as JudgedRequest | undefined)?.[FAIR]
 }
 
-/** Makes a visit visible to handlers, through {@link fairOf}. */
+/** Makes a visit visible to handlers and to inner gates, through {@link fairOf}. */
 export function showFair(request: object, fair: FairRequest): void {
   ;(request as JudgedRequest)[FAIR] = fair
 }

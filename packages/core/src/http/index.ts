@@ -20,7 +20,7 @@ export { namedFlow } from '../path.js'
 /** @internal */
 export { isLater } from '../rejection.js'
 export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
-export { type Caller, fairOf, runFor } from './context.js'
+export { type Caller, fairOf, runFor, showFair } from './context.js'
 export { type Framework, type GateAnswer, HttpAdmission } from './http-admission.js'
 export { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 export { consoleWarning, type OnWarning } from './mistakes.js'

@@ -2,6 +2,7 @@ import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
 import { type After, systemAfter } from '../clock.js'
 import { onRejection } from '../rejection.js'
+import { showFair } from './context.js'
 import { type Framework, type GateAnswer, HttpAdmission } from './http-admission.js'
 import type { HttpVisit } from './http-visit.js'
 import { ForwardedHeaders } from './mistakes.js'
@@ -61,6 +62,17 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
   /** Lets a visit follow its response to the end. Call {@link ask} after it. */
   watch(visit: HttpVisit<Target>, request: NodeRequest, response: NodeResponse): void {
     visit.turn = onResponseEnd(request, response, visit, this.#patience)
+  }
+
+  /**
+   * Takes the permit of an admitted request: its response reports the fields, and inner gates of any adapter find the
+   * visit. False if the client left meanwhile: the handler must not run.
+   */
+  admit(visit: HttpVisit<Target>, permit: Permit, request: NodeRequest, response: NodeHead): boolean {
+    if (!visit.admit(permit)) return false
+    this.tell(permit, response)
+    showFair(request, visit)
+    return true
   }
 
   /** Adds {@link fields} to a response, if there are any, no matter which code writes its head. */

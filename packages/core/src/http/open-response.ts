@@ -73,6 +73,8 @@ export interface EndListener {
   answered?(): void
   /** The client's state is unknown, because its data is not read. */
   unheard?(): void
+  /** The server has begun, or ended, to wait for more of a streamed answer. */
+  reading?(isReading: boolean): void
 }
 
 /** Limits on the time for which clients may keep a request waiting, in milliseconds. */

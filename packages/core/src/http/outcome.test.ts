@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { outcomeOf, ResourceExhaustedError } from './outcome.js'
 
+function unreadable(): never {
+  throw new Error('not to be read')
+}
+
 describe('the outcome of a response', () => {
   it.each([
     [200, undefined, 'success'],
@@ -24,7 +28,17 @@ describe('the outcome of a response', () => {
     [500, { getStatus: () => 503 }, 'failure'],
     [500, { getStatus: () => 'soon' }, 'ignored'],
     [500, { status: '503' }, 'ignored'],
+    [500, { getStatus: unreadable }, 'ignored'],
   ])('%s with %s is %s', (status, error, outcome) => expect(outcomeOf(status, error)).toBe(outcome))
+
+  it.each([
+    [500, 'ignored'],
+    [200, 'success'],
+  ])('%s with an error that cannot be read is %s', (status, outcome) => {
+    const error = {}
+    Object.defineProperty(error, 'status', { get: unreadable })
+    expect(outcomeOf(status, error)).toBe(outcome)
+  })
 
   it('knows a ResourceExhaustedError by its name, status, message and cause', () => {
     const cause = new Error('pool is empty')

@@ -1,14 +1,18 @@
 import type { Outcome } from '../admission/outcome.js'
 
-/** The status that an error carries, as the frameworks spell it: `status`, `statusCode` or `getStatus()`. */
+/**
+ * The status that an error carries, as the frameworks spell it: `status`, `statusCode` or `getStatus()`. None if reading
+ * it throws: any value can be thrown.
+ */
 export function statusOfError(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined
-  const { status, statusCode, getStatus } = error as { status?: unknown; statusCode?: unknown; getStatus?: unknown }
-  if (typeof status === 'number') return status
-  if (typeof statusCode === 'number') return statusCode
-  if (typeof getStatus !== 'function') return undefined
-  const told: unknown = getStatus.call(error)
-  return typeof told === 'number' ? told : undefined
+  try {
+    const { status, statusCode, getStatus } = error as { status?: unknown; statusCode?: unknown; getStatus?(): unknown }
+    const told = [status, statusCode].find((each) => typeof each === 'number') ?? getStatus?.call(error)
+    return typeof told === 'number' ? told : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /**

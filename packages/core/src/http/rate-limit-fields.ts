@@ -39,7 +39,8 @@ function windowOf({ windowMs }: Quota): string {
   return windowMs === undefined ? '' : `;w=${Math.max(1, whole(Math.ceil(windowMs / 1000)))}`
 }
 
-function whole(number: number): number {
+/** A whole number as an integer of a structured field. */
+export function whole(number: number): number {
   return number > 0 ? Math.min(MOST, number) : 0
 }
 

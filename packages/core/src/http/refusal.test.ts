@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import { createGate } from '../create-gate.js'
-import { budgetStage, type Reserve, WeightedFairEscrow } from '../escrow/index.js'
+import { budgetStage, escrow, type Reserve, WeightedFairEscrow } from '../escrow/index.js'
+import { quota } from '../quota/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { httpRefusal, retryAfterSeconds, statusOfRefusal } from './refusal.js'
@@ -79,6 +80,11 @@ describe('the problem document', () => {
   })
 })
 
+it.each([1e300, Number.MAX_VALUE, 1e24])('Retry-After is in digits alone, for any time: %d ms', (retryAfterMs) => {
+  const { headers } = httpRefusal(refuse('own', 'later', false, retryAfterMs), () => 0.999)
+  expect(headers['Retry-After']).toMatch(/^\d{15,16}$/)
+})
+
 /** The refusal by a gate with one budget of a cost that exceeds it. */
 function overBudget(options: { reserve?: Reserve; spent: [tenant: string, cost: number][]; asks: number }) {
   const clock = manualClock(10_000)
@@ -92,14 +98,27 @@ function overBudget(options: { reserve?: Reserve; spent: [tenant: string, cost: 
 
 describe('the fields of a refusal by a budget', () => {
   it('tell what is left, and name the policy that was violated', () => {
-    const { refusal } = overBudget({ spent: [['a', 98]], asks: 101 })
+    const { refusal } = overBudget({ spent: [['a', 98]], asks: 3 })
     const { headers, body, status } = httpRefusal(refusal, () => 0)
     expect(status).toBe(429)
     expect(headers).toEqual({
+      'Retry-After': '3',
       'RateLimit-Policy': '"tokens \\"in\\"";q=100;w=60',
-      RateLimit: '"tokens \\"in\\"";r=2;t=50',
+      RateLimit: '"tokens \\"in\\"";r=2;t=3',
     })
     expect(JSON.parse(body)['violated-policies']).toEqual(['tokens "in"'])
+  })
+
+  it.each([
+    ['a budget below the cost', { budget: escrow({ limit: 9, windowMs: 60_000 }) }, 10],
+    ['a burst below the cost', { quota: quota({ limit: 60, windowMs: 60_000, burst: 5 }) }, 10],
+    ['a limit below 1', { quota: quota({ limit: 0.5, windowMs: 60_000 }) }, 1],
+    ['a limit of 0', { quota: quota({ limit: 0, windowMs: 60_000 }) }, 1],
+  ])('name no time where no retry can succeed: %s', (_, options, cost) => {
+    const refusal = createGate({ fair: false, ...options }).admit({ flow: 'a', cost }) as Refusal
+    expect(refusal.reason).toBe('never')
+    const { headers, retryAfterSeconds, status } = httpRefusal(refusal, () => 0)
+    expect([status, headers, retryAfterSeconds]).toEqual([429, {}, undefined])
   })
 
   it('are not sent where clients are to know nothing', () => {

@@ -1,6 +1,6 @@
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Random } from '../random.js'
-import { type Fields, policyName, rateLimitFields } from './rate-limit-fields.js'
+import { type Fields, policyName, rateLimitFields, whole } from './rate-limit-fields.js'
 
 /** A refusal rendered for HTTP: the argument of the user's `handler`, and the default response. */
 export interface HttpRefusal {
@@ -43,7 +43,8 @@ export function statusOfRefusal(refusal: Refusal): 429 | 503 {
  */
 export function retryAfterSeconds(retryAfterMs: number, random: Random): number | undefined {
   if (!Number.isFinite(retryAfterMs)) return undefined
-  const least = Math.max(1, Math.ceil(retryAfterMs / 1_000))
+  // The largest times that a number could name would be written with an exponent.
+  const least = Math.max(1, whole(Math.ceil(retryAfterMs / 1_000)))
   const spread = Math.max(1, Math.floor(least / 2))
   return least + Math.floor(random() * (spread + 1))
 }
@@ -77,8 +78,9 @@ export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: bo
 /**
  * The rest of the quota that refused. Its time ends at the earliest useful retry, which may be long before the end of
  * the window, because unused guarantees are lent as the window passes. So `Retry-After` never names an earlier time.
+ * Undefined if no retry can succeed: the fields would promise that one can.
  */
 function quotaFields({ quota, retryAfterMs }: Refusal): Fields | undefined {
-  if (quota === undefined) return undefined
+  if (quota === undefined || retryAfterMs === Number.POSITIVE_INFINITY) return undefined
   return rateLimitFields([{ ...quota, resetAfterMs: Math.min(quota.resetAfterMs, retryAfterMs) }], 'always')
 }

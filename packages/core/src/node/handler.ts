@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Gate } from '../admission/gate.js'
-import { fairOf, showFair } from '../http/context.js'
+import { fairOf } from '../http/context.js'
 import type { Framework, GateAnswer } from '../http/http-admission.js'
 import type { HttpVisit } from '../http/http-visit.js'
 import { NodeAdmission } from '../http/node-admission.js'
@@ -49,9 +49,7 @@ export function fairHandler<
         admission.refuse(visit.target, decision, request, response)
         return undefined
       }
-      if (!visit.admit(decision)) return undefined
-      admission.tell(decision, response)
-      showFair(request, visit)
+      if (!admission.admit(visit, decision, request, response)) return undefined
     }
     const exhausted = (error: unknown): void => answerExhausted(error, response)
     try {

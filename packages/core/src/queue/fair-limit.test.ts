@@ -58,6 +58,22 @@ describe('fairLimit', () => {
     expect(limit.snapshot()).toMatchObject({ running: 0, waiting: 0, startedAtOnce: 4 })
   })
 
+  it('rejects with the error of an option, begins nothing, and stays usable', async () => {
+    const bug = new Error('no such tenant')
+    const limit = limitIn(new World(), {
+      weightOf: (flow) => {
+        if (flow === 'unknown') throw bug
+        return 1
+      },
+    })
+    const work = vi.fn()
+    await expect(limit('unknown', work)).rejects.toBe(bug)
+    expect(work).not.toHaveBeenCalled()
+    await limit.onIdle()
+    await expect(limit('known', () => 7)).resolves.toBe(7)
+    expect(limit.snapshot()).toMatchObject({ came: 1, running: 0, waiting: 0 })
+  })
+
   it('runs as much at once as it may, and lets flows take turns', async () => {
     const limit = limitIn(new World(), { concurrency: 2 })
     const order: string[] = []

@@ -41,6 +41,7 @@ describe('options', () => {
     // biome-ignore lint/suspicious/noSparseArray: as callers may have it
     [{ bands: [{}, , {}] }, 'bands[1] must be an object, got undefined'],
     [{ bands: 3 }, 'bands must be an array, got 3'],
+    [{ bands: null }, 'bands must be an array, got null'],
     [{ bands: [] }, 'bands.length must be an integer from 1 to 16, got 0'],
     [{ bands: [{}, 0.5] }, 'bands[1] must be an object, got 0.5'],
     [{ bands: [{}, { part: 0.5 }] }, 'bands[1] has no option "part"'],

@@ -151,9 +151,9 @@ export interface RequestQueueSnapshot {
   readonly bands: readonly BandSnapshot[]
   /** The flows with most waiting requests: at most 20. */
   readonly flows: readonly WaitingFlow[]
-  /** The capacity's snapshot. */
+  /** The capacity's snapshot; `undefined` if that throws. */
   readonly capacity: unknown
-  /** The pool's snapshot; `undefined` without one. */
+  /** The pool's snapshot; `undefined` without one, or if that throws. */
   readonly pool: unknown
 }
 
@@ -433,7 +433,7 @@ function safe<In, Out>(
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
   const { weightOf, pool, bands = [{}] } = options
-  const all = answering(options, bands.length, failed)
+  const all = answering(options, bands?.length, failed)
   if (typeof weightOf === 'function') all.weightOf = safeWeight(weightOf, failed)
   if (typeof pool?.unitsOf === 'function') {
     const slotsPart = (): number => limitOf(pool.size) / Math.max(1, limitOf(options.concurrency))

@@ -608,6 +608,38 @@ describe('what throws', () => {
     expect(world.timers).toBe(0)
   })
 
+  it('asks options of arrivals alone: what is explained, charged or ended meets none that throws', async () => {
+    let works = true
+    const weightOf = (): number => (works ? 3 : broken())
+    const real = fixed(1)
+    const concurrency: Capacity = {
+      limit: 1,
+      maximum: 1,
+      get inFlight() {
+        return real.inFlight
+      },
+      tryTake: (width, nowMs) => real.tryTake(width, nowMs),
+      release: (...ended) => real.release(...ended),
+      undo: (width, nowMs) => real.undo(width, nowMs),
+      onAvailable: (listener) => real.onAvailable(listener),
+      snapshot: () => (works ? real.snapshot() : broken()),
+    }
+    const { queue, ask, permit, started } = queueOf({ concurrency, weightOf })
+    for (const name of ['x', 'a1', 'b1']) ask(name)
+    works = false
+    expect(queue.explain('c')).toEqual({ waiting: 0, cost: 0, running: 0, share: 1 / 7 })
+    expect(queue.snapshot()).toMatchObject({ waiting: 2, running: 1, capacity: undefined })
+    permit('x').charge(5)
+    permit('x').finish('success', { cost: 9 })
+    await settled()
+    expect(started).toHaveLength(2)
+    permit(started[1]!).finish('success', { cost: 7 })
+    await settled()
+    expect(started).toHaveLength(3)
+    works = true
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 1, capacity: { inFlight: 1 } })
+  })
+
   it('names the bad value that an option gave', () => {
     expect(() => queueOf({ width: () => 0 }).ask('a')).toThrow('width() must be a number > 0, got 0')
     expect(() => queueOf({ bandOf: () => 1 }).ask('a')).toThrow('bandOf() must be an integer from 0 to 0, got 1')

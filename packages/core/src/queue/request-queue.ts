@@ -146,14 +146,13 @@ export class RequestQueue implements Stage {
       capacityErrors: this.#supply.errors,
       bands,
       flows: this.#list.flows(nowMs),
-      capacity: this.#supply.capacity.snapshot(),
-      pool: this.#supply.pool?.snapshot(),
+      ...this.#supply.snapshot(),
     }
   }
 
   /**
    * State of a flow: number and expected cost of its waiting requests, its running requests, and its part of the
-   * service if it waits: 0 to 1, in its best band.
+   * service if it waits: 0 to 1, in its best band; with weight 1 if `weightOf` throws.
    */
   explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
     const standings = this.#settings.bands.map((_, index) => this.#list.band(index).queue.standing(flow))
@@ -275,12 +274,7 @@ export class RequestQueue implements Stage {
     undone: (request, nowMs) => {
       this.#ended(request, 0, 0, nowMs)
       this.#list.settle(request, 0, false)
-      this.#endingMs = nowMs
-      try {
-        this.#supply.end(request, nowMs)
-      } finally {
-        this.#slotsCameBack(nowMs)
-      }
+      this.#giveBack(request, nowMs)
     },
     contest: (request) => this.#slots.contest(request, this.#supply.limit),
   }
@@ -292,16 +286,8 @@ export class RequestQueue implements Stage {
     if (cost > request.cost && this.#slots.isLatest(request)) this.#list.owes(request, Math.min(MOST_COST, cost))
     this.#ended(request, durationMs, teaches ? cost : 0, nowMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
-    try {
-      this.#list.settle(request, Math.min(MOST_COST, cost), teaches)
-    } finally {
-      this.#endingMs = nowMs
-      try {
-        this.#supply.end(request, nowMs, outcome, durationMs)
-      } finally {
-        this.#slotsCameBack(nowMs)
-      }
-    }
+    this.#list.settle(request, Math.min(MOST_COST, cost), teaches)
+    this.#giveBack(request, nowMs, outcome, durationMs)
   }
 
   #ended(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
@@ -310,11 +296,16 @@ export class RequestQueue implements Stage {
     this.#slots.ends(request, ranMs, Math.min(MOST_COST, cost), nowMs)
   }
 
-  /** The capacity has notified its listeners already, unless it failed. */
-  #slotsCameBack(nowMs: number): void {
-    this.#endingMs = Number.NaN
-    if (this.#supply.mustRetry || this.#capped) this.#dispatch(nowMs)
-    this.#list.tidy()
+  /** Returns the slots. The capacity notifies its listeners, unless it fails. */
+  #giveBack(request: QueuedRequest, nowMs: number, outcome?: Outcome, durationMs?: number): void {
+    this.#endingMs = nowMs
+    try {
+      this.#supply.end(request, nowMs, outcome, durationMs)
+    } finally {
+      this.#endingMs = Number.NaN
+      if (this.#supply.mustRetry || this.#capped) this.#dispatch(nowMs)
+      this.#list.tidy()
+    }
   }
 
   /** The capacity has more, possibly because of another queue. */

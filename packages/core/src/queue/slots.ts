@@ -58,6 +58,11 @@ export class SlotSupply {
     return told(this.pool, freeOf)
   }
 
+  /** The snapshots of both; `undefined` for one that throws. */
+  snapshot(): { capacity: unknown; pool: unknown } {
+    return { capacity: snapshotOf(this.capacity), pool: snapshotOf(this.pool) }
+  }
+
   /**
    * Takes slots and units, or neither. Throws the error of the capacity or the pool, and has taken nothing then.
    *
@@ -222,6 +227,14 @@ function told(capacity: Capacity | undefined, what: (capacity: Capacity) => numb
     return capacity === undefined ? Number.POSITIVE_INFINITY : what(capacity)
   } catch {
     return Number.POSITIVE_INFINITY
+  }
+}
+
+function snapshotOf(capacity: Capacity | undefined): unknown {
+  try {
+    return capacity?.snapshot()
+  } catch {
+    return undefined
   }
 }
 

@@ -246,7 +246,7 @@ export class WaitingList {
     this.#turnAway(request, reason, nowMs, detail)
   }
 
-  /** Reports the cost so far of a running request. Throws the error of `weightOf`. */
+  /** Reports the cost so far of a running request. */
   charge(request: QueuedRequest, costSoFar: number): void {
     this.owes(request, costSoFar)
     request.costSoFar = Math.max(request.costSoFar, costSoFar)
@@ -266,7 +266,7 @@ export class WaitingList {
       request.ticket = band.queue.started(path, request, request.cost, className, costSoFar)
   }
 
-  /** Reports the actual cost of a started request, and may learn from it. Throws the error of `weightOf`. */
+  /** Reports the actual cost of a started request, and may learn from it. */
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
     const { band, path, cost, className, ticket } = request
@@ -370,17 +370,13 @@ export class WaitingList {
     request.answer(this.#host.refuse(reason, retryMs, { ...detail, waitedMs, band: request.band.index }))
   }
 
-  /** Return time for a client that waited in vain. Never throws, unlike `weightOf`. */
+  /** Return time for a client that waited in vain. */
   #retryMs(request: QueuedRequest, reason: QueueReason, nowMs: number): number {
     if (reason === 'gone') return 0
     if (reason === 'closed') return UNKNOWN_MS
     if (reason === 'too-wide') return Number.POSITIVE_INFINITY
     const { band, path } = request
-    try {
-      return band.retryMs(request, band.queue.standing(path), reason === 'expired' ? this.#maxWaitMs : 0, nowMs)
-    } catch {
-      return UNKNOWN_MS
-    }
+    return band.retryMs(request, band.queue.standing(path), reason === 'expired' ? this.#maxWaitMs : 0, nowMs)
   }
 
   /** The request no longer waits: no timer, no listener, and the records of its band are up to date. */

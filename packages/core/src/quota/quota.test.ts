@@ -114,14 +114,40 @@ describe('a quota', () => {
     expect(admitted).toEqual(expected)
   })
 
-  it('tells what is left, and nothing once it is whole again', () => {
+  it('tells what is left, also once it is whole again', () => {
     const { gate, clock } = gateWith({ limit: 6, burst: 3 })
     const decision = ask(gate)
     if (!decision.admitted) throw new Error('it was refused')
     const told = { policy: 'quota', guarantee: 6, windowMs: 60_000, limit: 3, remaining: 2, resetAfterMs: 10_000 }
     expect(decision.quotas()).toEqual([told])
-    clock.advance(10_000)
-    expect(decision.quotas()).toEqual([])
+    for (const more of [10_000, 60_000]) {
+      clock.advance(more)
+      expect(decision.quotas()).toEqual([{ ...told, remaining: 3, resetAfterMs: 0 }])
+    }
+  })
+
+  it('shortens the keys of a generator as the gate shortens flows', () => {
+    const asked: string[] = []
+    const store: QuotaStore = {
+      take(key) {
+        asked.push(key)
+        return { taken: true, debtMs: 0 }
+      },
+      forget: () => {},
+    }
+    const terms = { name: 'day', limit: 9, windowMs: 60_000, store }
+    const long = 'k'.repeat(100_000)
+    for (const key of [long, `${long}!`, 'k'.repeat(256)])
+      for (const [flow, own] of [
+        ['any', quota({ ...terms, keyGenerator: () => key })],
+        [key, quota(terms)],
+      ] as const)
+        createGate({ fair: false, quota: own, nameSecret: 'ours' }).admit({ flow })
+    expect(new Set(asked).size).toBe(3)
+    for (const [i, key] of asked.entries()) {
+      expect(key.length).toBe('day:'.length + 256)
+      if (i % 2 === 1) expect(key).toBe(asked[i - 1])
+    }
   })
 
   it('starts anew for a flow that is reset, and lets pass what is exempt', () => {

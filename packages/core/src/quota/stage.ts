@@ -1,5 +1,5 @@
 import type { Quota } from '../admission/decision.js'
-import type { Mechanism } from '../admission/mechanism.js'
+import type { GateSeams, Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
@@ -37,7 +37,7 @@ export function quota<Target extends readonly unknown[]>(
 ): QuotaMechanism<(...target: Target) => void> {
   requireOptions('quota', options, QUOTA_OPTIONS)
   requireQuotaOptions(options)
-  return { place: 'quota', stage: () => quotaStage(options) }
+  return { place: 'quota', stage: ({ shortened }) => quotaStage(options, shortened) }
 }
 
 /** A key's limits, with amounts expressed as the milliseconds in which they are earned. */
@@ -57,7 +57,10 @@ const ROUNDING = 1e-9
 /** Longest time in which a unit is earned: amounts of the largest bursts stay finite. */
 const LONGEST_UNIT_MS = 1e200
 
-function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Target>): Stage {
+function quotaStage<Target extends readonly unknown[]>(
+  options: QuotaOptions<Target>,
+  shortened: GateSeams['shortened'],
+): Stage {
   const { limit, windowMs, burst, keyGenerator, skip, store = new MemoryQuotaStore() } = options
   const { skipFailedRequests = false, skipSuccessfulRequests = false, name = 'quota', dryRun = false } = options
   const { onError = 'admit', deadlineMs = 1_000 } = options
@@ -73,12 +76,14 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   }
 
   const verdict = (key: string, terms: Terms, { cost, nowMs: takenMs }: Passage, level: QuotaLevel): Verdict => {
-    const { unitMs } = terms
+    const { limit: guarantee, burst: limit, unitMs } = terms
+    const quotaOf = (debtMs: number): Quota => {
+      const remaining = Math.max(0, limit - debtMs / unitMs)
+      return { policy: name, guarantee, windowMs, limit, remaining, resetAfterMs: debtMs }
+    }
     // An amount that has been earned back since is not given back a second time.
     const unearned = (amountMs: number, nowMs: number): number =>
       Math.min(amountMs, Math.max(0, level.debtMs - (nowMs - takenMs)))
-    const told = (debtMs: number): Quota | undefined =>
-      debtMs <= 0 ? undefined : quotaOf(name, windowMs, terms, debtMs)
     if (level.taken)
       return {
         finish(outcome: Outcome, actualCost: number, nowMs: number) {
@@ -86,16 +91,16 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
           giveBack(key, unearned((cost - (isSkipped ? 0 : actualCost)) * unitMs, nowMs), nowMs, unitMs)
         },
         undo: (_refusal, nowMs) => giveBack(key, unearned(cost * unitMs, nowMs), nowMs, unitMs),
-        ...(!dryRun && { quota: (elapsedMs: number) => told(level.debtMs - elapsedMs) }),
+        ...(!dryRun && { quota: (elapsedMs: number) => quotaOf(Math.max(0, level.debtMs - elapsedMs)) }),
       }
     if (dryRun) {
       wouldRefuse++
       return undefined
     }
-    const isNever = cost > terms.burst
-    const retryAfterMs = isNever ? Number.POSITIVE_INFINITY : level.debtMs - (terms.burst - cost) * unitMs
-    const detail = { limit: terms.limit, burst: terms.burst, remaining: remaining(terms, level.debtMs), windowMs }
-    const own = terms.limit === 0 ? undefined : quotaOf(name, windowMs, terms, level.debtMs)
+    const isNever = cost > limit
+    const retryAfterMs = isNever ? Number.POSITIVE_INFINITY : level.debtMs - (limit - cost) * unitMs
+    const own = quotaOf(level.debtMs)
+    const detail = { limit: guarantee, burst: limit, remaining: own.remaining, windowMs }
     return refuse(name, isNever ? 'never' : 'over-quota', false, retryAfterMs, detail, own)
   }
 
@@ -105,7 +110,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
     const isNamed = named != null && named !== ''
     if (isNamed) requireText('keyGenerator', named)
     // A client must not use up the quota of an address by sending that as its key.
-    const key = isNamed ? firstOf(namedFlow(named)) : flow
+    const key = isNamed ? shortened(firstOf(namedFlow(named))) : flow
     requireLimit(most)
     const stored = keyOf(key)
     const unitMs = Math.min(windowMs / most, LONGEST_UNIT_MS)
@@ -163,13 +168,4 @@ function requireLevel(level: QuotaLevel): QuotaLevel {
   requireBoolean('store.take().taken', taken)
   requireNumber('store.take().debtMs', debtMs, 0)
   return level
-}
-
-function remaining({ burst, unitMs }: Terms, debtMs: number): number {
-  return Math.max(0, burst - debtMs / unitMs)
-}
-
-function quotaOf(policy: string, windowMs: number, terms: Terms, debtMs: number): Quota {
-  const { limit, burst } = terms
-  return { policy, guarantee: limit, windowMs, limit: burst, remaining: remaining(terms, debtMs), resetAfterMs: debtMs }
 }

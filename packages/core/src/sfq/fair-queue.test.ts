@@ -153,6 +153,35 @@ describe('misuse', () => {
     expect(queue.snapshot()).toEqual(before)
   })
 
+  it.each(['a', ['a', 'k']])(
+    'a weightOf that throws: arrivals of %j meet it, its debts count with weight 1',
+    (flow) => {
+      let works = true
+      const weightOf = (): number => {
+        if (works) return 8
+        throw new Error('broken')
+      }
+      const queue = new FairQueue<string>({ weightOf })
+      queue.enqueue('b', 'b')
+      queue.enqueue(flow, 'a')
+      works = false
+      expect(() => queue.enqueue(flow, 'a')).toThrow('broken')
+      const first = queue.dequeue() as Ticket<string>
+      const second = queue.dequeue() as Ticket<string>
+      // Nothing waits: no record is left.
+      queue.dequeue()
+      works = true
+      queue.enqueue('c', 'c')
+      works = false
+      expect(queue.standing('d').share).toBe(1 / (1 + 8))
+      queue.charge(first, 50)
+      for (const ticket of [first, second]) queue.settle(ticket, 100)
+      // Both owe beside `c`.
+      expect(queue.standing('d').share).toBe(1 / (1 + 8 + 1 + 1))
+      expect(queue.dequeue()?.item).toBe('c')
+    },
+  )
+
   it.each([{}, { queues: 2 }] as FairQueueOptions[])('a question that throws loses nothing (%o)', (options) => {
     const queue = new FairQueue<number>(options)
     for (let i = 0; i < 12; i++) queue.enqueue(`${i % 4}`, i, 1 + (i % 3))

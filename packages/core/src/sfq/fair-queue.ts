@@ -2,7 +2,7 @@ import { keyFrom } from '../hash.js'
 import { requireBoolean, requireFunction, show } from '../options.js'
 import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
-import type { WeightOf } from '../weight.js'
+import { safeWeight, type WeightOf } from '../weight.js'
 import { LearnedCosts, Quantum } from './costs.js'
 import { FlowLanes, HashedQueues } from './flow-lanes.js'
 import { ALL_LEVELS, type IsLive, Lane, Request } from './lane.js'
@@ -51,6 +51,8 @@ export class FairQueue<T> {
   readonly #queues: HashedQueues<T> | undefined
   readonly #auto: boolean
   readonly #weightOf: WeightOf | undefined
+  /** The same with 1 where it fails, for calls in which no request arrives that could fail. */
+  readonly #safeWeightOf: WeightOf | undefined
   readonly #perFlowLimit: number
   readonly #maxWaiting: number
   readonly #random: Random
@@ -74,6 +76,7 @@ export class FairQueue<T> {
     this.#learns = settings.estimates === 'learned'
     this.#auto = queues === 'auto'
     this.#weightOf = weightOf
+    this.#safeWeightOf = weightOf && safeWeight(weightOf, () => {})
     this.#perFlowLimit = perFlowLimit
     this.#maxWaiting = maxWaiting
     this.#random = random
@@ -284,10 +287,10 @@ export class FairQueue<T> {
     this.#lanes.rehome(shrinks ? length / 2 : length, key)
   }
 
-  /** The present state of `flow`. Changes nothing. */
+  /** The present state of `flow`, with weight 1 if `weightOf` throws. Changes nothing. */
   standing(flow: Flow): Standing {
     flow = this.#flow(flow)
-    return this.#standing(flow, this.#weigh(flow))
+    return this.#standing(flow, this.#weigh(flow, this.#safeWeightOf))
   }
 
   /** Plain JSON for people, metrics and pages. */
@@ -322,8 +325,7 @@ export class FairQueue<T> {
   }
 
   /** The weights of a flow's names, from the first level on. */
-  #weigh(flow: Flow): readonly number[] {
-    const weightOf = this.#weightOf
+  #weigh(flow: Flow, weightOf = this.#weightOf): readonly number[] {
     if (weightOf === undefined) return EVEN
     if (typeof flow === 'string') return [weightInSteps(weightOf, flow)]
     return flow.map((name, level) => weightInSteps(weightOf, name, flow.slice(0, level)))
@@ -355,7 +357,7 @@ export class FairQueue<T> {
     let lane = this.#lanes.find(key)
     if (change > 0 && lane === undefined && levels === ALL_LEVELS) {
       // Called first, because it may use this queue.
-      const weights = this.#weigh(path)
+      const weights = this.#weigh(path, this.#safeWeightOf)
       lane = this.#lanes.find(key) ?? this.#lanes.open(path, key, weights)
     }
     request.cost = cost

@@ -26,8 +26,8 @@ export interface FairQueueOptions {
   sparseFirst?: boolean
   /**
    * A flow's share relative to others, from 1e-9 to 1e12, counted in steps of 2^-30; for a path, at each level, that of
-   * a name relative to its siblings. Called at each arrival; a change applies from the next turn on. @default 1 for
-   * every flow
+   * a name relative to its siblings. Called at each arrival, which fails if it throws; a change applies from the next
+   * turn on. @default 1 for every flow
    */
   weightOf?: WeightOf
   /**

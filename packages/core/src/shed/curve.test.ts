@@ -130,6 +130,7 @@ describe('curves', () => {
     expect(() => linear({ from: Number.NaN, to: 1 })).toThrow(new RangeError('from must be a number >= 0, got NaN'))
     expect(() => logistic({ from: -1, to: 1 })).toThrow('from must be a number >= 0, got -1')
     expect(() => logistic({ from: 0, to: Number.POSITIVE_INFINITY })).toThrow('to must be a number >= 0, got Infinity')
+    expect(() => logistic(undefined as never)).toThrow('logistic must be an object, got undefined')
     expect(() => logistic({ from: 0, to: 1, edge: 0 })).toThrow('edge must be a number > 0, got 0')
     expect(() => logistic({ from: 0, to: 1, edge: 0.5 })).toThrow('edge must be a number < 0.5, got 0.5')
     expect(() => logistic(Object.assign({ from: 0, to: 1 }, { steepness: 3 }))).toThrow('no option "steepness"')

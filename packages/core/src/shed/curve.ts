@@ -51,7 +51,9 @@ export function linear(range: CurveRange): Curve {
  *
  * @see "Graceful degradation with the logistic function", 2022
  */
-export function logistic({ edge = 0.01, ...range }: LogisticOptions): Curve {
+export function logistic(options: LogisticOptions): Curve {
+  requireOptions('logistic', options, ['from', 'to', 'edge'])
+  const { edge = 0.01, ...range } = options
   requireAbove('edge', edge, 0)
   if (edge >= 0.5) throw new RangeError(`edge must be a number < 0.5, got ${edge}`)
   const steepness = Math.log((1 - edge) / edge)

@@ -322,6 +322,27 @@ describe('two processes that go by the same id', () => {
     expect(ask(server, 'web:1', 80, leases.get('other'), { instance: 'other' })!.capacity).toBeGreaterThanOrEqual(80)
   })
 
+  it.each([
+    () => {
+      throw new Error('broken')
+    },
+    async () => {
+      throw new Error('broken later')
+    },
+  ])('are answered though the listener fails', (onNotice) => {
+    let told = 0
+    const server = serverAt(manualClock(), {
+      onNotice: () => {
+        told++
+        return onNotice()
+      },
+    })
+    expect(server.getCapacity({ clientId: 'c', resource: [{ resourceId: 'a/b/c', priority: 0, wants: 1 }] })).toEqual({
+      response: [],
+    })
+    expect(told).toBe(1)
+  })
+
   it('are no such thing when one has followed the other', () => {
     const clock = manualClock()
     const notices: DoormanServerNotice[] = []

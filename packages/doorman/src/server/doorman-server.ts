@@ -12,6 +12,7 @@ import type {
 } from '@fairlead/core/doorman'
 import {
   Alarm,
+  heard,
   requireAbove,
   requireFunction,
   requireNumber,
@@ -51,7 +52,7 @@ export interface DoormanServerOptions {
   minimumIntervalMs?: number
   /** Bounds on requests. */
   limits?: Partial<DoormanServerLimits>
-  /** Called with notices for the operator, within the call that causes them; must not throw. */
+  /** Called with notices for the operator, within the call that causes them. Its errors are ignored. */
   onNotice?: (notice: DoormanServerNotice) => void
   /** Longest wait for an answer of the parent, in milliseconds, above 0. @default 5000 */
   deadlineMs?: number
@@ -131,7 +132,7 @@ export class DoormanServer implements CapacityService {
     requireNumber('minimumIntervalMs', minimumIntervalMs, 0)
     requireAbove('deadlineMs', deadlineMs, 0)
     for (const [name, seam] of Object.entries({ clock, wallClock, after, onNotice })) requireFunction(name, seam)
-    if (parent !== undefined) requireFunction('parent.connect', parent.connect)
+    if (parent !== undefined) requireFunction('parent.connect', parent?.connect)
     this.#clock = steady(clock)
     this.#wallClock = wallClock
     this.#originMs = wallClock() - this.#clock()
@@ -149,7 +150,13 @@ export class DoormanServer implements CapacityService {
       minimumSeconds: minimumIntervalMs / 1_000,
       mastership: this.#mastership,
       limits: limitsFrom(options.limits ?? {}),
-      notice: onNotice,
+      notice(notice) {
+        try {
+          heard(onNotice(notice))
+        } catch {
+          // The caller is not at fault.
+        }
+      },
     })
     this.#leases = LeaseRecord.of(this.#node.templates)
     if (parent !== undefined)

@@ -36,6 +36,15 @@ describe('compileGlob', () => {
     else expect(compileGlob(glob)(name)).toBe(expected)
   })
 
+  it('is a text', () => {
+    for (const [glob, shown] of [
+      [5, '5'],
+      [null, 'null'],
+      [['a'], 'an array'],
+    ] as const)
+      expect(() => compileGlob(glob as never)).toThrow(`a pattern must be a text, got ${shown}`)
+  })
+
   it('does not try again what stands between two stars: sixty thousand dashes are read about once', () => {
     // Trying all placements of four stars among them would take longer than a lifetime.
     const dashes = '-'.repeat(60_000)

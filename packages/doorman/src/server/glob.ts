@@ -19,6 +19,7 @@ const notSlash = (character: string): boolean => character !== '/'
  * more than the name's length if it fails early. Throws a `TypeError` if a class or an escape is incomplete.
  */
 export function compileGlob(glob: string): Matches {
+  if (typeof glob !== 'string') throw new TypeError(`a pattern must be a text, got ${show(glob)}`)
   const parts: GlobPart[] = []
   const rest = [...glob]
   for (let at = 0; at < rest.length; ) {

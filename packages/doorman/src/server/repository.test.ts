@@ -1,7 +1,7 @@
 import type { Algorithm } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
 import published from './fixtures/published-templates.json' with { type: 'json' }
-import { type ResourceTemplate, Templates } from './repository.js'
+import { type ResourceRepository, type ResourceTemplate, Templates } from './repository.js'
 
 const FAIR: Algorithm = { kind: 'FAIR_SHARE', leaseLength: 60, refreshInterval: 16, parameters: [] }
 
@@ -65,6 +65,25 @@ describe('Templates', () => {
     ['a share of no band', [template('*', {}, parameter('minimum_share:', '0.1'))], 'the priority in minimum_share:'],
   ])('refuses %s', (_, resources, message) => {
     expect(() => new Templates({ resources })).toThrow(message)
+  })
+
+  it.each<[unknown, string]>([
+    [null, 'the resource repository must be an object, got null'],
+    [{}, 'resources must be a list, got undefined'],
+    [{ resources: null }, 'resources must be a list, got null'],
+    [{ resources: 'x' }, 'resources must be a list, got "x"'],
+    [{ resources: [null] }, 'resources[0] must be an object, got null'],
+    [{ resources: [{ identifier_glob: '*' }] }, 'resources[0] has no option "identifier_glob"'],
+    [{ resources: [{ capacity: 1 }] }, 'identifierGlob of resources[0] must be a text, got undefined'],
+    [{ resources: [{ ...template('*'), algorithm: undefined }] }, 'algorithm of "*" must be an object, got undefined'],
+    [{ resources: [{ ...template('*'), description: 5 }] }, 'description of "*" must be a text, got 5'],
+    [{ resources: [template('*', {}, { parameters: undefined as never })] }, 'parameters of "*" must be a list'],
+    [{ resources: [template('*', {}, { parameters: 'x' as never })] }, 'parameters of "*" must be a list, got "x"'],
+    [{ resources: [template('*', {}, { parameters: [null] as never })] }, 'a parameter of "*" must be an object'],
+    [{ resources: [template('*', {}, { parameters: [{}] as never })] }, 'the name of a parameter of "*" must be'],
+    [{ resources: [template('*', {}, parameter('headroom', 1 as never))] }, 'headroom of "*" must be a text, got 1'],
+  ])('refuses by name what is no repository: %j', (repository, message) => {
+    expect(() => new Templates(repository as ResourceRepository)).toThrow(message)
   })
 
   it('refuses minimum shares that come to more than everything', () => {

@@ -1,5 +1,5 @@
 import { ALGORITHM_KINDS, type Algorithm } from '@fairlead/core/doorman'
-import { requireInteger, requireNumber, requireOneOf, requireText, show } from '@fairlead/core/internal'
+import { requireInteger, requireNumber, requireOneOf, requireOptions, requireText, show } from '@fairlead/core/internal'
 import { compileGlob, type Matches } from './glob.js'
 import { requireParameters } from './rules.js'
 
@@ -49,8 +49,17 @@ const MOST_CAPACITY = 1e15
 /** As a safe capacity: no limit. */
 const UNLIMITED = -1
 
+const TEMPLATE = ['identifierGlob', 'capacity', 'algorithm', 'safeCapacity', 'description']
+
 /** Checks a configuration as a whole: throws an error that names the invalid entry. */
-function requireRepository({ resources }: ResourceRepository): void {
+function requireRepository(repository: ResourceRepository): void {
+  requireOptions('the resource repository', repository, ['resources'])
+  const { resources } = repository
+  requireList('resources', resources)
+  for (const [index, template] of resources.entries()) {
+    requireOptions(`resources[${index}]`, template, TEMPLATE)
+    requireString(`identifierGlob of resources[${index}]`, template.identifierGlob)
+  }
   const last = resources.findIndex(({ identifierGlob }) => identifierGlob === '*')
   if (last < 0) throw new RangeError('the resource repository must contain an entry for "*"')
   if (last < resources.length - 1) throw new RangeError('the entry for "*" must be the last one')
@@ -63,17 +72,34 @@ function requireRepository({ resources }: ResourceRepository): void {
       if (template.safeCapacity < 0)
         throw new RangeError(`${name('safeCapacity')} must be a number >= 0, or -1, got ${show(template.safeCapacity)}`)
     }
+    if (template.description !== undefined) requireString(name('description'), template.description)
     requireAlgorithm(name, template.algorithm)
   }
 }
 
+function requireList(name: string, value: unknown): void {
+  if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, got ${show(value)}`)
+}
+
+function requireString(name: string, value: unknown): void {
+  if (typeof value !== 'string') throw new TypeError(`${name} must be a text, got ${show(value)}`)
+}
+
+const ALGORITHM = ['kind', 'leaseLength', 'refreshInterval', 'learningModeDuration', 'parameters']
+
 /** Throws a `RangeError` or `TypeError` that names the field, as formatted by `name`. */
 export function requireAlgorithm(name: (field: string) => string, algorithm: Algorithm): void {
-  const { kind, leaseLength, refreshInterval, learningModeDuration } = algorithm
+  requireOptions(name('algorithm'), algorithm, ALGORITHM)
+  const { kind, leaseLength, refreshInterval, learningModeDuration, parameters } = algorithm
   requireOneOf(name('kind'), kind, ALGORITHM_KINDS)
   requireInteger(name('refreshInterval'), refreshInterval, 1)
   requireInteger(name('leaseLength'), leaseLength, refreshInterval)
   if (learningModeDuration !== undefined) requireInteger(name('learningModeDuration'), learningModeDuration, 0)
-  for (const parameter of algorithm.parameters) requireText(name('a parameter'), parameter.name)
-  requireParameters(name, algorithm.parameters)
+  requireList(name('parameters'), parameters)
+  for (const parameter of parameters) {
+    requireOptions(name('a parameter'), parameter, ['name', 'value'])
+    requireText(name('the name of a parameter'), parameter.name)
+    if (parameter.value !== undefined) requireString(name(parameter.name), parameter.value)
+  }
+  requireParameters(name, parameters)
 }

@@ -1004,6 +1004,9 @@ describe('bad input', () => {
       [{ pool: '' }, /^pool must be a non-empty string/],
       [{ limit: 0 }, /^limit must be/],
       [{ limit: Number.POSITIVE_INFINITY }, /^limit must be/],
+      [{ limit: 10n }, /^limit must be .*, got 10/],
+      [{ limit: Symbol('s') }, /^limit must be .*, got Symbol\(s\)/],
+      [{ limit: Object.create(null) }, /^limit must be .*, got an object/],
       [{ windowMs: 0.5 }, /^windowMs must be an integer >= 1, got 0.5/],
       [{ quantum: 1_001 }, /^quantum must be a number > 0 and <= 1000, got 1001/],
       [{ quantum: 0 }, /^quantum must be/],
@@ -1018,6 +1021,8 @@ describe('bad input', () => {
       [{ limits: 5 }, /no option "limits"/],
     ]
     for (const [part, message] of bad) expect(() => new LeasedFairEscrow({ ...good, ...part })).toThrow(message)
+    const { quantum: _, ...least } = { ...good, limit: 5e-324 }
+    expect(new LeasedFairEscrow(least).snapshot()).toMatchObject({ quantum: 5e-324 })
     expect(new LeasedFairEscrow({ ...good, random: seededRandom(1) }).snapshot().member).toMatch(/^[0-9a-f]{32}$/)
   })
 

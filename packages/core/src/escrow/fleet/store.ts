@@ -23,12 +23,14 @@ export type PoolTermsOptions = Omit<PoolTerms, 'quantum'> & {
 
 /** Checks terms and completes them. Throws for a value out of its range, by name; `quantum` above `limit` is, too. */
 export function poolTerms(
-  { name, limit, windowMs, quantum = limit / 100 }: PoolTermsOptions,
+  { name, limit, windowMs, quantum: given }: PoolTermsOptions,
   nameOption: string = 'name',
 ): PoolTerms {
   requireText(nameOption, name)
   requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
   requireInteger('windowMs', windowMs, 1)
+  // A hundredth of the smallest numbers is 0.
+  const quantum = given ?? (limit / 100 || limit)
   requireAbove('quantum', quantum, 0, limit)
   return { name, limit, windowMs, quantum }
 }

@@ -1,5 +1,6 @@
 import { NodeAdmission } from '../../http/node-admission.js'
 import { defaultShed } from '../../node/default-signals.js'
+import { watchRequest } from '../response-end.js'
 import type { Runtime } from './runtime.js'
 
 /** Bun has Node's signals; the end of a response that an outer middleware discarded is not reported. */
@@ -7,4 +8,5 @@ export const runtime: Runtime = {
   admission: (framework, options) => new NodeAdmission(framework, options),
   shed: defaultShed,
   permitTimeoutMs: 60_000,
+  watch: watchRequest,
 }

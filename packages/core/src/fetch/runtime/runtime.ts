@@ -3,6 +3,7 @@ import type { Mechanism } from '../../admission/mechanism.js'
 import type { Framework, HttpAdmission } from '../../http/http-admission.js'
 import type { NodeAdmission } from '../../http/node-admission.js'
 import type { HttpOptions } from '../../http/options.js'
+import type { watchRequest } from '../response-end.js'
 
 /** An admission; it can watch responses, and leave bodies unread, if Node's requests may arrive. */
 export type FetchAdmission<Target extends readonly unknown[]> = HttpAdmission<Target> &
@@ -21,6 +22,8 @@ export interface Runtime {
    * Default limit on the duration of a permit, in milliseconds: for runtimes that may not report the end of a response.
    */
   readonly permitTimeoutMs: number | undefined
+  /** Follows a response without Node's events; also limits the time of a permit if the gate does not. */
+  readonly watch: typeof watchRequest
 }
 
 /** The implementation for the resolved runtime. Declared here, so that declaration files do not refer to it. */

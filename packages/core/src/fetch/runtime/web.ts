@@ -1,4 +1,5 @@
 import { HttpAdmission } from '../../http/http-admission.js'
+import { watchRequest } from '../response-end.js'
 import type { Runtime } from './runtime.js'
 
 /** Any other runtime, such as workerd: without load signals, and without the parts that only Node has. */
@@ -6,4 +7,5 @@ export const runtime: Runtime = {
   admission: (framework, options) => new HttpAdmission(framework, options),
   shed: () => false,
   permitTimeoutMs: 60_000,
+  watch: watchRequest,
 }
