@@ -1,4 +1,5 @@
 import type { Group } from './group.js'
+import type { Node } from './tenants.js'
 
 /** How a tenant's claim on its guarantee ages: not at all, or over the window, at an even pace. */
 export type Reserve = 'strict' | 'paced'
@@ -116,6 +117,20 @@ export class Budget {
     this.nowMs = nowMs
     const sinceMs = nowMs - this.paceFromMs
     if (this.reserve === 'paced' && sinceMs > 0) this.tau = Math.min(1, sinceMs / this.agingMs)
+  }
+
+  /** Whether the use of a node and `cost` are more than its part of the limit. */
+  exceedsPart({ used, elsewhere, due }: Node, cost: number): boolean {
+    return used + elsewhere + cost > due * this.most + this.tolerance
+  }
+
+  /** Counts an amount as used by a node, and by all above it; or less, if below 0. */
+  charge(child: Node, amount: number): void {
+    for (let node = child; node.parent !== undefined; node = node.parent) {
+      node.passed = Math.max(0, (amount > 0 ? node.passedBy(this.tau) : node.passed) + amount)
+      node.used += amount
+    }
+    this.left = Math.min(this.limit, this.left - amount)
   }
 
   /** Whether `room` is enough for `cost`. A room of zero does not cover a cost near zero. */

@@ -39,8 +39,8 @@ export interface Settled {
   /** False if it was settled before, or was refused, or is a refund for a past window: nothing changed. */
   readonly settled: boolean
   /**
-   * The part of the charge that could not be made, because the budget was exhausted, or its window is over. The tenant
-   * owes it: it is paid from its share of the next windows.
+   * The part of the charge that could not be made: a call for it would not be admitted, or its window is over. The
+   * tenant owes it: it pays before its next call, or from its share of the next windows.
    */
   readonly unpaid: number
 }
@@ -153,6 +153,7 @@ export interface EscrowSnapshot {
   readonly reserve: Reserve
   /** In this window. */
   readonly used: number
+  /** Never below 0, although more may be used than a limit that was lowered. */
   readonly remaining: number
   /** The part of the remainder that is reserved for the guarantees of active tenants. */
   readonly reserved: number

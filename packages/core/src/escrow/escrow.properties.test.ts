@@ -131,8 +131,11 @@ class Pair {
       this.plain.owe(decision.tenant, this.weights.get(decision.tenant)!, unpaid)
       return
     }
-    const left = this.plain.settle(decision.tenant, actual - decision.cost, this.nowMs)
-    must(Math.abs(unpaid - left) <= this.plain.tolerance, () => `expected ${left} unpaid, got ${unpaid}`)
+    const change = actual - decision.cost
+    const [least, most] = this.plain.chargeable(decision.tenant, Math.max(0, change), this.nowMs)
+    const [charged, slack] = [Math.max(0, change) - unpaid, 2 * this.plain.tolerance]
+    must(charged >= least - slack && charged <= most + slack, () => `charged ${charged}, not ${least} to ${most}`)
+    this.plain.settle(decision.tenant, change, unpaid, this.nowMs)
   }
 
   /** T1, by a separate account: grants in a window, less refunds, never exceed the limit. */
@@ -175,8 +178,10 @@ class Pair {
     return this.plain.active.map(({ name }) => name).filter((name) => name !== SHARED)
   }
 
+  /** Its claim, of which it pays its debt first. */
   claimOf(name: string): number {
-    return this.plain.ownClaim(this.plain.tenants.get(name)!)
+    const tenant = this.plain.tenants.get(name)!
+    return Math.max(0, this.plain.ownClaim(tenant) - tenant.debt)
   }
 
   claims(): Map<string, number> {
@@ -293,7 +298,8 @@ describe.each([
           pair.wait(afterMs)
           pair.check(greedy, Math.max(1, part * trace.limit))
           for (const [name, claim] of before) {
-            const due = plain.guarantee(plain.tenants.get(name)!) * (1 - plain.tau)
+            const { debt } = plain.tenants.get(name)!
+            const due = Math.max(0, plain.guarantee(plain.tenants.get(name)!) * (1 - plain.tau) - debt)
             const kept = trace.reserve === 'strict' ? claim : Math.min(claim, due)
             if (name !== greedy && kept > 1e-3 && !lenders.has(plain.tenants.get(name)!))
               must(pair.escrow.peek(name, kept * (1 - 1e-9)).allowed, () => `${name} lost of ${kept}`)
@@ -323,7 +329,7 @@ describe.each([
         const isAsking = (name: string): boolean => {
           const i = asking.indexOf(name)
           const tenant = plain.tenants.get(name)
-          return i >= 0 && cost(i) <= plain.guarantee(tenant!) - tenant!.carried
+          return i >= 0 && cost(i) + tenant!.debt <= plain.guarantee(tenant!) - tenant!.carried
         }
         // In a group in which all active tenants ask and have released their claims, nothing is reserved.
         const held = (node: PlainNode): number => {
@@ -332,7 +338,8 @@ describe.each([
           const inside = node.children.reduce((sum, child) => sum + held(child), 0)
           return node === plain.root || plain.isReleased(node) ? inside : Math.max(inside, plain.ownClaim(node))
         }
-        const largest = Math.max(0, ...asking.map((_, i) => cost(i)))
+        // A call costs its tenant's debt, too.
+        const largest = Math.max(0, ...asking.map((name, i) => cost(i) + plain.tenants.get(name)!.debt))
         // A check may be off by the tolerance, and so may what is left and what is claimed, as the invariants allow.
         const most = largest + held(plain.root) + 3 * plain.tolerance
         if (asking.length > 0) expect(plain.left).toBeLessThan(most)

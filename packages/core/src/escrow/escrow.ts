@@ -106,8 +106,9 @@ export class WeightedFairEscrow {
     if (decision.allowed) {
       this.#allowed++
       if (decision.borrowed) this.#borrowed++
+      const { left } = ledger
       decision.admit(ledger.spend(), this.#windows.count)
-      this.#sliding?.note(decision.atMs, decision.reserved)
+      this.#sliding?.note(decision.atMs, left - ledger.left)
       this.#estimate?.admit()
       this.#open += decision.reserved
     } else {
@@ -123,8 +124,8 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Reports the actual cost of an allowed decision, from 0 on: the difference is refunded, or charged as far as budget
-   * is left. Once for each decision, and in its window; otherwise it does nothing, and returns that. Throws on a bad
+   * Reports the actual cost of an allowed decision, from 0 on: the difference is refunded, or charged as far as a call
+   * for it would be admitted. Once for each decision, and in its window; otherwise it does nothing, and returns that. Throws on a bad
    * cost, or a decision that is not from this escrow's `check`; and if `weightOf` or `groupOf` throws, which are called
    * for a charge to a past window, with the decision unchanged.
    */
@@ -142,10 +143,7 @@ export class WeightedFairEscrow {
     this.#open -= reserved
     this.#tookMs += (nowMs - atMs - this.#tookMs) * NEW_PART
     this.#returned += (Math.max(0, -change) / reserved - this.#returned) * NEW_PART
-    if (change === 0) return ALL_PAID
-    const unpaid = this.#ledger.settle(ticket.place, change)
-    this.#sliding?.note(change < 0 ? atMs : nowMs, change - unpaid)
-    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+    return change === 0 ? ALL_PAID : this.#change(ticket, change, change < 0 ? atMs : nowMs)
   }
 
   /**
@@ -163,9 +161,7 @@ export class WeightedFairEscrow {
     if (ticket.timeIn(this.#windows.count) === 'never') return NOTHING_SETTLED
     if (owe !== undefined) return owe()
     this.#open += change
-    const unpaid = this.#ledger.settle(ticket.place, change)
-    this.#sliding?.note(nowMs, change - unpaid)
-    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+    return this.#change(ticket, change, nowMs)
   }
 
   /** Refunds everything: nothing ran. Equals `settle` with a cost of 0. */
@@ -191,7 +187,7 @@ export class WeightedFairEscrow {
     requireLimit(limit)
     const nowMs = this.#catchUp()
     this.#limit = limit
-    this.#ledger.limitTo(this.#released(nowMs), limit)
+    this.#refit(nowMs)
   }
 
   /**
@@ -217,7 +213,7 @@ export class WeightedFairEscrow {
       windowMs: this.#windows.lengthMs,
       reserve: this.#reserve,
       used: this.#released(nowMs) - ledger.left,
-      remaining: ledger.left,
+      remaining: Math.max(0, ledger.left),
       reserved: ledger.claimed,
       level: ledger.level,
       tenants: ledger.tenants,
@@ -236,6 +232,14 @@ export class WeightedFairEscrow {
     throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
   }
 
+  #change({ place }: EscrowTicket, change: number, atMs: number): Settled {
+    const unpaid = this.#ledger.settle(place, change)
+    this.#sliding?.note(atMs, change - unpaid)
+    if (unpaid <= 0) return ALL_PAID
+    this.#ledger.owe(place, unpaid)
+    return { settled: true, unpaid }
+  }
+
   /**
    * Prepares a charge to a past window, if it is one. Calls that may throw come first: the ticket is unchanged then.
    */
@@ -244,10 +248,8 @@ export class WeightedFairEscrow {
     const { tenant } = ticket
     const place = this.#placeOf(tenant)
     const weight = place === null ? 0 : this.#weightIn(place, tenant)
-    return () => {
-      if (place !== null) this.#ledger.owe(tenant, weight, amount, place)
-      return { settled: true, unpaid: amount }
-    }
+    return () =>
+      place === null ? { settled: true, unpaid: amount } : this.#ledger.oweLate(tenant, weight, amount, place)
   }
 
   /** Judges, and changes nothing except, unless it is a `peek`, an active tenant's weight. */
@@ -265,7 +267,7 @@ export class WeightedFairEscrow {
     const reserved = this.#estimate?.reserve(cost, this.#limit) ?? cost
     if (isPeek) ledger.peek(tenant, weight, reserved, place)
     else ledger.judge(tenant, weight, reserved, place)
-    return this.#ticketOf(tenant, cost, nowMs)
+    return this.#ticketOf(tenant, cost, reserved, nowMs)
   }
 
   /** Null: it has none. */
@@ -287,8 +289,14 @@ export class WeightedFairEscrow {
       this.#ledger.begin(this.#windows.startMs, this.#released(nowMs), this.#limit)
     }
     this.#ledger.advance(nowMs)
-    if (this.#sliding !== undefined) this.#ledger.limitTo(this.#released(nowMs), this.#limit)
+    if (this.#sliding !== undefined) this.#refit(nowMs)
     return nowMs
+  }
+
+  /** Lets the ledger divide what may be used until now. */
+  #refit(nowMs: number): void {
+    const paid = this.#ledger.limitTo(this.#released(nowMs), this.#limit)
+    if (paid > 0) this.#sliding?.note(nowMs, paid)
   }
 
   /** The part of the limit that may be used in this window until now. */
@@ -297,7 +305,7 @@ export class WeightedFairEscrow {
   }
 
   /** For the last judgement; its name may be that of the shared tenant. */
-  #ticketOf(tenant: string, asked: number, nowMs: number): EscrowTicket {
+  #ticketOf(tenant: string, asked: number, reserved: number, nowMs: number): EscrowTicket {
     const { judged, left } = this.#ledger
     const { cost, verdict, usedAfter, remaining, guarantee } = judged
     const { endMs, lengthMs } = this.#windows
@@ -325,7 +333,7 @@ export class WeightedFairEscrow {
       waitMs,
       endMs,
       nowMs,
-      cost,
+      reserved,
     )
   }
 }

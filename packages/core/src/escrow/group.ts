@@ -118,8 +118,7 @@ export class Group extends Node implements LevelledClaims {
   level = 0
   /** Growth of the last {@link total} with the level. */
   slope = 0
-  /** The amounts per weight that a member begins with if it was not active in the last window. */
-  entryAhead = 0
+  /** The amount per weight that a member carries if it was not active in the last window. */
   entryCarried = 0
 
   /** The tenant that all strangers beyond the limit share. */
@@ -156,7 +155,7 @@ export class Group extends Node implements LevelledClaims {
     const part = Math.min(1, weight / child.weight)
     const more = Math.max(0, weight - child.weight)
     const change = part * child.carried + more * this.entryCarried - child.carried
-    child.ahead = part * child.ahead + more * this.entryAhead
+    child.ahead *= part
     child.carried += change
     child.passed = Math.max(0, child.passed + change)
     child.weight = weight
@@ -170,7 +169,6 @@ export class Group extends Node implements LevelledClaims {
     this.activeWeight = 0
     this.part = 1
     this.level = 0
-    this.entryAhead = 0
     this.entryCarried = 0
     this.#claims?.clear()
     this.#lent?.clear()
@@ -343,7 +341,6 @@ export class Group extends Node implements LevelledClaims {
  * carries as much, and per weight so do those that enter that group later.
  */
 export function enter(branch: Group | Tenant, tenant: Tenant): void {
-  branch.ahead = branch.weight * branch.parent!.entryAhead
   for (let node: Group | Tenant = tenant; node !== branch; node = node.parent!)
     node.parent!.entryCarried = branch.carried / node.weight
 }

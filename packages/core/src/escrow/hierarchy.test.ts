@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
+import { seededRandom } from '../testing/seeded-random.js'
 import { Plane } from './claims.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
@@ -367,12 +368,42 @@ describe('windows of a hierarchy remember', () => {
     expect(escrow.peek('h1', 999).allowed).toBe(true)
   })
 
+  it('keeps its numbers, and admits what remains, with weights from 1e-9 to 1e9 and calls above the share of a group', () => {
+    const random = seededRandom(3)
+    const weights = [1, 1, 1e-9, 1e9, 1e-5, 1e5]
+    const weight = (): number => weights[Math.floor(random() * weights.length)]!
+    for (let world = 0; world < 60; world++) {
+      const names: string[] = []
+      const tenant = (): HierarchyNode => {
+        names.push(`t${names.length}`)
+        return { name: names.at(-1)!, weight: weight() }
+      }
+      const group = (name: string, children: HierarchyNode[]): HierarchyNode => ({ name, weight: weight(), children })
+      const children = [
+        group('a', [tenant(), tenant(), group('b', [tenant()])]),
+        group('c', [group('d', [tenant(), tenant()]), tenant()]),
+        tenant(),
+      ]
+      const { escrow, clock } = escrowOf({ reserve: 'strict', tree: hierarchy({ name: 'all', children }) })
+      const large = names.map(() => random() < 0.4)
+      for (let call = 0; call < 800; call++) {
+        clock.advance(WINDOW_MS / 160)
+        const at = Math.floor(random() * names.length)
+        const { remaining } = escrow.check(names[at]!, Math.ceil((large[at] ? 900 : 40) * random()))
+        if (remaining > 0) expect(escrow.peek(names[at]!, remaining).allowed).toBe(true)
+        const { reserved, remaining: left } = escrow.snapshot()
+        expect(reserved).toBeLessThanOrEqual(left + 1e-5)
+      }
+    }
+  })
+
   it('pays debts out of one’s own share of the group’s', () => {
     const { escrow, clock } = escrowOf()
     const call = escrow.check('m1', 100)
     escrow.check('s1', 300)
     escrow.check('b1', 500)
-    expect(escrow.settle(call, 1100).unpaid).toBe(900)
+    // The rest of its own guarantee is charged, and nothing of its siblings’ claims.
+    expect(escrow.settle(call, 1100).unpaid).toBe(975)
     clock.advance(WINDOW_MS)
     // Mail is a quarter of acme, and acme half of all.
     expect(escrow.snapshot().used).toBe(125)

@@ -29,8 +29,9 @@ export class Judgement implements Debtor {
    * less what it carries: so a tenant that carries something either releases its claim or lends it.
    */
   exceeds = false
-  /** If it is refused: the amount that is missing. */
+  /** If it is refused: the amount that is missing, and the largest that would be allowed. */
   lack = 0
+  most = 0
   /** If it is allowed only because others lend their claims to it. */
   isLent = false
   /** For a tenant that is not active: the highest node that becomes active with it. */
@@ -99,12 +100,16 @@ export class Judgement implements Debtor {
       this.#allow('borrows', worth(this.#most(room) - cost, budget))
       return
     }
-    this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
+    const asked = cost - tenant.debt
+    this.verdict =
+      fits || budget.covers(left, asked) ? 'over-share' : budget.covers(budget.most, asked) ? 'exhausted' : 'never'
     // A tenant that waits for a cost within its guarantee releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
     const isLarge = cost > tenant.due * budget.most - tenant.carried + budget.tolerance
     this.exceeds = this.verdict !== 'never' && tenant.active && keepsClaim && isLarge
-    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
+    const loan = this.#most(room)
+    this.most = Math.min(left, Math.max(claim, loan))
+    this.remaining = worth((keepsClaim ? this.most : loan) - tenant.debt, budget)
     this.lack = cost + owed - free
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
   }

@@ -1,12 +1,12 @@
-import { ownCopy } from '../path.js'
 import { Budget, type Reserve } from './budget.js'
-import type { EscrowTenant } from './decision.js'
+import type { EscrowTenant, Settled } from './decision.js'
 import { enter, Group } from './group.js'
 import { type EscrowVerdict, Judgement } from './judgement.js'
-import { type LateDebt, Memory, type TurnedAway } from './memory.js'
+import { Memory } from './memory.js'
 import {
   borrowFromLenders,
   lend,
+  payDebts,
   reclaim,
   recount,
   release,
@@ -61,15 +61,12 @@ export class Ledger {
   readonly #root: Group
   readonly #anywhere: Place
   readonly #budget: Budget
-  readonly #maxStrangers: number
   readonly #waiting: WaitingTenants = new WaitingTenants()
   readonly #roster: Roster
   /** Groups with active tenants. */
   #groups: Group[] = []
-  /** Tenants that were refused and are not active. */
-  readonly #turnedAway: Map<string, TurnedAway> = new Map()
-  /** Costs that were settled after their window. */
-  readonly #lateDebts: Map<string, LateDebt> = new Map()
+  /** Active tenants that owe something. */
+  readonly #debtors: Set<Tenant> = new Set()
   /** Number of tenants that are expected back. */
   #expected = 0
 
@@ -78,7 +75,6 @@ export class Ledger {
     this.#root = root
     this.#anywhere = { group: root, isNamed: false }
     this.#budget = new Budget(windowMs, reserve)
-    this.#maxStrangers = maxStrangers
     this.#roster = new Roster(root, maxStrangers)
   }
 
@@ -127,26 +123,21 @@ export class Ledger {
   begin(startMs: number, limit: number, most: number = limit): void {
     const budget = this.#budget
     const isNext = startMs - budget.startMs < 1.5 * budget.windowMs
-    const memory = isNext ? this.#remember() : undefined
+    for (const group of this.#groups) group.locate()
+    const memory = isNext ? new Memory(this.#roster, budget) : undefined
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
+    this.#debtors.clear()
     this.#roster.clear()
-    this.#turnedAway.clear()
-    this.#lateDebts.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
-    budget.reach = memory?.reach.most ?? Number.POSITIVE_INFINITY
-    budget.failed = memory?.reach.failed ?? Number.POSITIVE_INFINITY
+    budget.reach = memory?.reach ?? Number.POSITIVE_INFINITY
+    budget.failed = memory?.failed ?? Number.POSITIVE_INFINITY
     this.#root.active = true
     this.#root.guarantee = limit
     this.#root.part = 1
     if (memory !== undefined && memory.kept.length > 0) this.#bringBack(memory)
-  }
-
-  #remember(): Memory {
-    for (const group of this.#groups) group.locate()
-    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, this.#maxStrangers, this.#budget)
   }
 
   #bringBack(memory: Memory): void {
@@ -168,9 +159,9 @@ export class Ledger {
     if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget)
     for (const tenant of tenants) {
       // A debt is paid from the tenant's own share.
-      const charged = Math.min(tenant.debt, budget.most * tenant.due)
-      tenant.debt -= charged
-      this.#charge(tenant, charged)
+      const charged = Math.min(tenant.debt, budget.limit * tenant.due)
+      this.owe(tenant.place, -charged)
+      this.#budget.charge(tenant, charged)
     }
     for (const group of this.#groups) group.passed = group.carried + group.used
     for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
@@ -192,13 +183,19 @@ export class Ledger {
     this.#budget.moveTo(nowMs)
   }
 
-  /** Sets another limit for the rest of the window. Past use stays: a lower limit leaves nothing. */
-  limitTo(limit: number, most: number = limit): void {
+  /**
+   * Sets another limit for the rest of the window. Past use stays: a lower limit leaves nothing. As budget comes back in
+   * a sliding window, debtors pay from their claims; returns the sum.
+   */
+  limitTo(limit: number, most: number = limit): number {
+    const budget = this.#budget
     // The same limit is no event: levels stay, and so do the promises based on them.
-    if (Math.abs(limit - this.#budget.limit) <= this.#budget.tolerance) return
-    this.#budget.limitTo(limit, most)
-    this.#root.guarantee = this.#budget.guaranteed
+    if (Math.abs(limit - budget.limit) <= budget.tolerance) return 0
+    const { isWhole } = budget
+    budget.limitTo(limit, most)
+    this.#root.guarantee = budget.guaranteed
     this.#refit(this.#root)
+    return isWhole ? 0 : payDebts(this.#debtors, budget)
   }
 
   /** Sets a group's weight from now on. */
@@ -233,7 +230,8 @@ export class Ledger {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
     else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
-    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+    // It pays its debt first.
+    this.#decide(tenant, cost + tenant.debt)
     if (this.judged.exceeds && this.judged.verdict === 'over-share') borrowFromLenders(this.judged, this.#budget)
     return this.judged.verdict
   }
@@ -241,7 +239,6 @@ export class Ledger {
   /** Spends the last judgement, which allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
     const { cost, tenant, branch, part } = this.judged
-    const { tau } = this.#budget
     if (branch !== undefined) {
       this.#open(tenant)
       branch.parent!.part = part
@@ -252,13 +249,10 @@ export class Ledger {
     tenant.returnMs = 0
     tenant.exceeds = Number.POSITIVE_INFINITY
     if (cost >= this.#budget.failed) this.#budget.failed = Number.POSITIVE_INFINITY
-    unlend(tenant, tau)
+    unlend(tenant, this.#budget.tau)
     if (this.judged.isLent) takeFromLenders(this.judged, this.#budget)
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-      node.passed = node.passedBy(tau) + cost
-      node.used += cost
-    }
-    this.#budget.left -= cost
+    tenant.debt = 0
+    this.#budget.charge(tenant, cost)
     recount(tenant, this.#budget.tau)
     return tenant.place
   }
@@ -279,7 +273,7 @@ export class Ledger {
     this.#waiting.add(tenant, nowMs)
     tenant.waitsFor = cost
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
-      node.isHungry ||= this.#exceedsPart(node, cost)
+      node.isHungry ||= this.#budget.exceedsPart(node, cost)
     if (tenant.released === 0 && this.judged.wouldCover(tolerance)) release(tenant, 1, tau)
     else if (!isInLine) {
       let node: Group | Tenant = tenant
@@ -293,42 +287,60 @@ export class Ledger {
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
     if (!tenant.active) {
       const { name, weight, parent: group, isNamed } = tenant
-      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
-        this.#turnedAway.set(name, { weight, group, isNamed, returnMs, isHungry: this.#exceedsPart(tenant, cost) })
+      if (name !== SHARED)
+        this.#roster.absent.note(name, {
+          weight,
+          group,
+          isNamed,
+          returnMs,
+          isHungry: this.#budget.exceedsPart(tenant, cost),
+        })
       return
     }
     this.#return(tenant)
     tenant.returnMs = returnMs
   }
 
-  /** Its use and `cost` are more than its part of the limit. */
-  #exceedsPart(node: Group | Tenant, cost: number): boolean {
-    const { most, tolerance } = this.#budget
-    return node.used + node.elsewhere + cost > node.due * most + tolerance
-  }
-
   /**
-   * Charges the tenant at `place` more (or less, if below 0) than its admitted cost. Returns the amount that could not
-   * be charged because nothing is left: it owes that. It never refunds more than its use.
+   * Charges the tenant at `place` more than its admitted cost, as far as a call for that would be admitted, or has been
+   * `granted`; or less, if below 0, down to no use at all. Returns the amount that could not be charged.
    */
-  settle(place: number, change: number): number {
+  settle(place: number, change: number, granted = 0): number {
     const tenant = this.#roster.at(place)
-    const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, this.#budget.left)))
-    this.#charge(tenant, charged)
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
-      node.passed = Math.max(0, node.passed + charged)
+    let charged = change
+    if (change > 0) {
+      this.#decide(tenant, change)
+      if (!this.judged.allowed) charged = Math.min(change, Math.max(this.judged.most, granted))
+    } else {
+      // A refund pays the tenant's debt first.
+      const paid = Math.min(tenant.debt, -change)
+      tenant.debt -= paid
+      charged = Math.max(-tenant.used, change + paid)
+    }
+    this.#budget.charge(tenant, charged)
     recount(tenant, this.#budget.tau)
     this.#refitPath(tenant.parent)
-    tenant.debt += Math.max(0, change - charged)
     return change - charged
   }
 
+  /** Notes that the tenant at `place` owes an amount: it is paid before its next call is admitted. */
+  owe(place: number, amount: number): void {
+    const tenant = this.#roster.at(place)
+    tenant.debt += amount
+    if (tenant.debt > 0) this.#debtors.add(tenant)
+  }
+
+  /** The active tenant of that name. */
+  find(name: string): Tenant | undefined {
+    return this.#roster.get(name)
+  }
+
   /** Notes that a tenant owes an amount for a past window. */
-  owe(name: string, weight: number, amount: number, { group, isNamed }: Place = this.#anywhere): void {
-    const debt = this.#lateDebts.get(name)
-    if (debt !== undefined) debt.amount += amount
-    else if (this.#lateDebts.size < this.#maxStrangers || isNamed)
-      this.#lateDebts.set(ownCopy(name), { weight, group, isNamed, amount })
+  oweLate(name: string, weight: number, amount: number, place: Place = this.#anywhere): Settled {
+    const tenant = this.#roster.get(name)
+    if (tenant === undefined) this.#roster.absent.note(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
+    else this.owe(tenant.place, amount)
+    return { settled: true, unpaid: amount }
   }
 
   /**
@@ -366,11 +378,7 @@ export class Ledger {
 
   /** The `most` active tenants with the largest use. For people: allocates. */
   heaviest(most: number): EscrowTenant[] {
-    const heaviest = this.#roster.active().sort((a, b) => b.used - a.used)
-    return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
-      parent.locate()
-      return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
-    })
+    return this.#roster.heaviest(most)
   }
 
   /** Makes the last prepared tenant active, and the groups in which it is the first. */
@@ -398,10 +406,8 @@ export class Ledger {
     tenant.returnMs = 0
   }
 
-  /** Counts an amount as used by a tenant, and by all its groups. */
-  #charge(tenant: Tenant, amount: number): void {
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.used += amount
-    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - amount)
+  #decide(tenant: Tenant, cost: number): void {
+    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
   }
 
   /** Recomputes the level of a group: the highest at which all claims in it fit into its room. */

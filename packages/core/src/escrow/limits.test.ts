@@ -14,6 +14,29 @@ function escrowOf(options: Partial<EscrowOptions> = {}) {
 }
 
 describe('what remains', () => {
+  it.each(['fixed', 'sliding'] as const)(
+    'is nothing, never less, after a limit is lowered, in a %s window',
+    (window) => {
+      const { escrow } = escrowOf({ window })
+      escrow.check('a', 900)
+      escrow.setLimit(500)
+      expect(escrow.snapshot()).toMatchObject({ limit: 500, used: 900, remaining: 0, reserved: 0 })
+      expect(escrow.check('a', 1)).toMatchObject({ allowed: false, reason: 'exhausted', remaining: 0 })
+    },
+  )
+
+  it('is nothing, never less, where debts are paid while a sliding window still counts the last one', () => {
+    const { escrow, clock } = escrowOf({ window: 'sliding', estimates: 'asked' })
+    clock.advance(WINDOW_MS / 2)
+    const call = escrow.check('a', 500)
+    escrow.check('b', 500)
+    escrow.settle(call, 3_000)
+    for (let part = 0; part < 40; part++) {
+      clock.advance(WINDOW_MS / 10)
+      expect(escrow.snapshot().remaining).toBeGreaterThanOrEqual(0)
+    }
+  })
+
   it.each(['one group', 'a tree'])('is all that is left for a tenant that is alone, in %s', (form) => {
     const tree = hierarchy({
       name: 'all',
@@ -64,7 +87,7 @@ describe('another limit', () => {
     escrow.setLimit(1600)
     expect(escrow.check('a', 400)).toMatchObject({ allowed: true, borrowed: false, guarantee: 800 })
     escrow.setLimit(900)
-    expect(escrow.snapshot()).toMatchObject({ limit: 900, used: 1200, remaining: -300, reserved: 0 })
+    expect(escrow.snapshot()).toMatchObject({ limit: 900, used: 1200, remaining: 0, reserved: 0 })
     expect(escrow.check('b', 1)).toMatchObject({ allowed: false, reason: 'exhausted', remaining: 0 })
     expect(escrow.check('b', 901)).toMatchObject({ allowed: false, reason: 'never' })
     clock.advance(WINDOW_MS)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { WeightedFairEscrow } from './escrow.js'
+import { hierarchy } from './hierarchy.js'
 
 const WINDOW_MS = 10_000
 
@@ -214,22 +215,70 @@ describe('costs that are known afterwards', () => {
     expect(retryAfterMs).toBeLessThanOrEqual(WINDOW_MS / 20)
   })
 
-  it.each([
-    ['paced', 10],
-    ['strict', 67],
-  ] as const)('that are far too low take from others what is left: %s, %i of the 100 wanted', (reserve, expected) => {
+  it.each(
+    (['paced', 'strict'] as const).flatMap((reserve) =>
+      (['fixed', 'sliding'] as const).map((window) => ({ reserve, window })),
+    ),
+  )('that are far too low take nothing from others: %o', ({ reserve, window }) => {
     const clock = manualClock()
-    const options = { limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', reserve, clock } as const
-    const escrow = new WeightedFairEscrow(options)
-    let got = 0
-    for (let call = 0; call < 30 * 100; call++) {
-      const low = escrow.check('low', 1)
-      if (low.allowed) escrow.settle(low, 2_000)
-      // After three windows; ten calls in each.
-      if (call % 10 === 5 && escrow.check('honest', 10).allowed && call >= 300) got += 10
-      clock.advance(WINDOW_MS / 100)
+    const tree = hierarchy({
+      name: 'all',
+      children: [
+        { name: 'team', weight: 1, children: [{ name: 'low' }, { name: 'mate' }] },
+        { name: 'other', weight: 1, children: [{ name: 'honest' }] },
+      ],
+    })
+    for (const form of [{}, { tree }]) {
+      const options = { limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', reserve, window, clock } as const
+      const escrow = new WeightedFairEscrow({ ...options, ...form })
+      let actual = 0
+      const got = { honest: 0, mate: 0 }
+      for (let call = 0; call < 30 * 100; call++) {
+        const low = escrow.check('low', 1)
+        if (low.allowed) {
+          escrow.settle(low, 2_000)
+          actual += 2_000
+        }
+        // After three windows; ten calls in each.
+        for (const tenant of ['honest', 'mate'] as const)
+          if (call % 10 === 5 && escrow.check(tenant, 10).allowed && call >= 300) got[tenant] += 10
+        clock.advance(WINDOW_MS / 100)
+      }
+      expect(got).toEqual({ honest: 27 * 100, mate: 27 * 100 })
+      // It pays for every call but the last ones.
+      expect(actual).toBeLessThan(30 * 1_000)
     }
-    expect(got / 27).toBeGreaterThan(0.9 * expected)
-    expect(got / 27).toBeLessThan(1.1 * expected)
+  })
+
+  it('are paid before more is borrowed', () => {
+    const clock = manualClock()
+    const options = { limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', reserve: 'strict', clock } as const
+    const escrow = new WeightedFairEscrow(options)
+    const other = escrow.check('other', 100)
+    escrow.settle(escrow.check('debtor', 100), 800)
+    // The other one has a claim to 400; 300 are owed.
+    expect(escrow.snapshot()).toMatchObject({ used: 600, reserved: 400 })
+    expect(escrow.peek('other', 400).allowed).toBe(true)
+    expect(escrow.check('debtor', 50)).toMatchObject({ allowed: false, reason: 'over-share', remaining: 0 })
+    // No longer a claim, but still less than the debt and the call: it is not its turn before both fit.
+    expect(escrow.check('other', 100).allowed).toBe(true)
+    escrow.settle(other, 100)
+    escrow.setLimit(2_000)
+    expect(escrow.check('debtor', 50)).toMatchObject({ allowed: true })
+    expect(escrow.snapshot().used).toBe(700 + 300 + 50)
+  })
+
+  it('are paid by refunds, too', () => {
+    const clock = manualClock()
+    const options = { limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', reserve: 'strict', clock } as const
+    const escrow = new WeightedFairEscrow(options)
+    escrow.check('other', 500)
+    const dear = escrow.check('debtor', 100)
+    const cheap = escrow.check('debtor', 400)
+    expect(escrow.settle(dear, 300).unpaid).toBe(200)
+    expect(escrow.settle(cheap, 150)).toEqual({ settled: true, unpaid: 0 })
+    // Of the 250 that come back, 200 pay the debt.
+    expect(escrow.snapshot().used).toBe(950)
+    expect(escrow.check('debtor', 50).allowed).toBe(true)
   })
 })

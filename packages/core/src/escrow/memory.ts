@@ -1,24 +1,12 @@
-import { type Budget, TIE } from './budget.js'
+import { type Budget, RETRY, TIE } from './budget.js'
 import type { Group } from './group.js'
-import { Reach, wantsMore } from './reach.js'
-import type { Node, Place, Tenant } from './tenants.js'
-
-/** A tenant that was refused, and not admitted before. */
-export interface TurnedAway extends Place {
-  readonly weight: number
-  readonly returnMs: number
-  /** It was refused more than its part of the limit. */
-  readonly isHungry: boolean
-}
-
-/** A tenant's debt from a past window. */
-export interface LateDebt extends Place {
-  readonly weight: number
-  amount: number
-}
+import type { Absent, Node, Place, Roster, Tenant } from './tenants.js'
 
 /** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
+
+/** Most that is carried for a call that comes first, in limits: sums of more are not as exact as the tolerance. */
+const MOST_CARRIED = 1e6
 
 /** A tenant of the last window that counts in this one. */
 export interface Kept extends Place {
@@ -64,28 +52,29 @@ export class Memory {
   readonly kept: Kept[] = []
   readonly #bounds: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
-  readonly reach: Reach
+  /** The largest cost that may be served in the next window, by this one. Larger ones have no precedence. */
+  readonly reach: number = Number.POSITIVE_INFINITY
+  /** The least cost for which the budget was kept in vain. */
+  readonly failed: number = Number.POSITIVE_INFINITY
   readonly #limit: number
-  /**
-   * Reads the active tenants of a window, and those that asked in vain. `maxStrangers` is the number of unnamed ones
-   * for which there is room.
-   */
-  constructor(
-    tenants: readonly Tenant[],
-    turnedAway: ReadonlyMap<string, TurnedAway>,
-    lateDebts: ReadonlyMap<string, LateDebt>,
-    maxStrangers: number,
-    budget: Budget,
-  ) {
+
+  /** Reads the tenants of a window. */
+  constructor(roster: Roster, budget: Budget) {
+    const tenants = roster.active()
+    const absent = roster.absent.all
     this.#limit = budget.most
-    const room = Math.floor(maxStrangers * KEPT)
-    this.reach = new Reach(tenants, budget)
-    const wants = (tenant: Tenant): boolean => wantsMore(tenant) && !this.reach.excludes(tenant)
+    const room = Math.floor(roster.most * KEPT)
+    if (tenants.length > 0 && !budget.isDrawn) {
+      const most = mostOf(tenants, budget)
+      this.failed = failedOf(tenants, budget, most)
+      this.reach = Math.min(most, this.failed - 2 * budget.tolerance)
+    }
+    const wants = (tenant: Tenant): boolean =>
+      wantsMore(tenant) && (tenant.exceeds === Number.POSITIVE_INFINITY || tenant.exceeds <= this.reach)
     for (const tenant of tenants) if (wants(tenant)) this.#note(tenant)
     const keep = (
       name: string,
-      { weight, group, isNamed, returnMs, isHungry }: TurnedAway,
-      debt: number,
+      { weight, group, isNamed, returnMs, isHungry, debt }: Absent,
       standing = this.#newcomer(group, isHungry),
       exceeds = Number.POSITIVE_INFINITY,
     ): void => {
@@ -97,19 +86,17 @@ export class Memory {
           node.active ? this.#standingOf(node, this.#bounds.has(node)) : this.#newcomer(node.parent, isHungry),
         )
     }
-    const lateDebt = (name: string): number => lateDebts.get(name)?.amount ?? 0
     for (const tenant of tenants) {
       const { name, weight, parent: group, isNamed, hasAsked, isHungry, returnMs, exceeds } = tenant
-      const debt = tenant.debt + lateDebt(name)
-      if (tenant === group.shared || !(hasAsked || debt > 0)) continue
+      const debt = tenant.debt + (absent.get(name)?.debt ?? 0)
+      // A member of a pool has nothing of which to pay for a tenant that does not ask there.
+      if (tenant === group.shared || !(hasAsked || (debt > 0 && !budget.isDrawn))) continue
       const standing = this.#standingOf(tenant, wants(tenant))
-      keep(name, { weight, group, isNamed, returnMs, isHungry }, debt, standing, exceeds)
+      keep(name, { weight, group, isNamed, returnMs, isHungry, debt }, standing, exceeds)
     }
-    if (turnedAway.size === 0 && lateDebts.size === 0) return
+    if (absent.size === 0) return
     const known = new Set(tenants.map(({ name }) => name))
-    for (const [name, one] of turnedAway) if (!known.has(name)) keep(name, one, lateDebt(name))
-    for (const [name, one] of lateDebts)
-      if (!known.has(name) && !turnedAway.has(name)) keep(name, { ...one, returnMs: 0, isHungry: false }, one.amount)
+    for (const [name, one] of absent) if (!known.has(name)) keep(name, one)
   }
 
   /** One that wanted more than its part, in vain, stands as if it had used its guarantee. */
@@ -158,108 +145,170 @@ export class Memory {
    * Smaller calls of a sibling use up a group's part before a call above it fits. So if the first member of a group
    * waits for such a call, all members come after it by that call.
    */
-  carry(root: Group, tenants: readonly Tenant[], { most: limit, tolerance, isWhole }: Budget): number {
+  carry(root: Group, tenants: readonly Tenant[], budget: Budget): number {
     if (tenants.length === 0) return 0
-    const children = new Map<Group, Node[]>()
-    const standings = new Map<Node, Share>(
-      [...tenants.entries()].map(([at, tenant]) => [tenant, this.kept[at]!.standing]),
+    const groups = new Map<Group, Siblings>()
+    const join = (node: Node, share: Share): void => {
+      const group = node.parent!
+      if (!groups.has(group)) groups.set(group, new Siblings(group, budget))
+      groups.get(group)!.add(node, share)
+    }
+    for (const [at, tenant] of tenants.entries()) join(tenant, this.kept[at]!.standing)
+    for (const [group, standing] of this.#groups) join(group, standing)
+    for (const members of groups.values()) members.limit(groups)
+    const first = new Map<Sibling, number>()
+    if (budget.isWhole) for (const members of groups.values()) members.raise(first)
+    for (const [member, call] of first) {
+      member.ahead = -member.weight * member.parent.entry - call
+      member.parent.spare(Number.NEGATIVE_INFINITY)
+    }
+    const all = groups.get(root)!
+    const most = all.entry * root.activeWeight + (first.size > 0 ? MOST_CARRIED : 1) * budget.most
+    return all.give(Math.min(all.sum + most, all.needed))
+  }
+}
+
+/** A tenant or a group in the window that begins. */
+class Sibling {
+  readonly node: Node
+  readonly weight: number
+  readonly parent: Siblings
+  readonly share: Share
+  /** A group's own members. */
+  inside: Siblings | undefined
+  /** Its advantage over a member that enters. */
+  ahead: number
+
+  constructor(node: Node, share: Share, parent: Siblings) {
+    this.node = node
+    this.weight = node.weight
+    this.parent = parent
+    this.share = share
+    this.ahead = share.ahead * node.weight
+    node.isHungry = share.isHungry
+  }
+
+  get level(): number {
+    return this.ahead / this.weight
+  }
+
+  /** Its advantage over the hungry member that got least. */
+  get lead(): number {
+    return this.ahead - this.parent.least * this.weight
+  }
+
+  /** The call for which it waits, above its part of the limit; of a group, that of its first member. */
+  get cost(): number {
+    return this.inside === undefined ? this.share.large : (this.inside.first?.cost ?? 0)
+  }
+
+  /** The amount by which a group's call exceeds its part and its lead. */
+  get exceeds(): number {
+    return this.inside === undefined ? 0 : this.cost - this.inside.budget - this.lead
+  }
+}
+
+/** The members of a group in the window that begins. */
+class Siblings {
+  readonly #group: Group
+  readonly #tolerance: number
+  /** The group's part of the limit. */
+  readonly budget: number
+  readonly #all: Sibling[] = []
+  readonly #hungry: Sibling[] = []
+  /** The advantage per weight, over the member that got least, of one that enters. */
+  entry = 0
+  /** The least advantage per weight of the hungry ones. */
+  least: number = Number.POSITIVE_INFINITY
+  /** Null: not known yet. It depends on those of all groups below. */
+  #first: Sibling | undefined | null = null
+
+  constructor(group: Group, { most, tolerance }: Budget) {
+    this.#group = group
+    this.#tolerance = tolerance
+    this.budget = most * group.due
+  }
+
+  add(node: Node, share: Share): void {
+    const member = new Sibling(node, share, this)
+    this.#all.push(member)
+    if (share.isHungry) this.#hungry.push(member)
+  }
+
+  /** All that are ahead of a member are so by the group's budget at most, together, and by the cost that it waits for. */
+  limit(groups: ReadonlyMap<Node, Siblings>): void {
+    this.entry = levelBelow(this.#all, this.budget)
+    // From now on, an advantage is that over a member that enters.
+    for (const member of this.#hungry)
+      member.ahead = Math.max(member.ahead - member.weight * this.entry, -member.share.asks)
+    this.spare(-this.entry)
+    for (const member of this.#all) {
+      member.node.ahead = member.ahead
+      member.inside = groups.get(member.node)
+    }
+    for (const { level } of this.#hungry) this.least = Math.min(this.least, level)
+  }
+
+  /** Siblings that want no more than their part carry so much that it is left to them, and at least `least`. */
+  spare(least: number): void {
+    const part = this.budget / this.#group.activeWeight
+    const most = Math.max(least, Math.min(0, levelAbove(this.#hungry, part) - part))
+    for (const member of this.#all) if (!member.node.isHungry) member.ahead = member.weight * most
+  }
+
+  /** A group whose call exceeds its part by more than it is ahead; otherwise the member that got least. */
+  get first(): Sibling | undefined {
+    if (this.#first === null) {
+      const large = largest(this.#hungry, 'exceeds')
+      const isLarge = large !== undefined && large.exceeds > this.#tolerance
+      const last = this.#hungry.filter(({ lead }) => lead <= this.#tolerance)
+      this.#first = isLarge ? large : largest(last, 'cost')
+    }
+    return this.#first
+  }
+
+  /** If the first one is a group with such a call, it comes first in this window, and so do those below that wait. */
+  raise(calls: Map<Sibling, number>): void {
+    let { first } = this
+    if (first === undefined || first.exceeds <= this.#tolerance) return
+    for (const { cost } = first; first !== undefined; first = first.inside?.first) calls.set(first, cost)
+  }
+
+  /** The sum of their advantages. */
+  get sum(): number {
+    return this.#all.reduce((sum, { ahead }) => sum + ahead, 0)
+  }
+
+  /** The amount that they have to carry, so that none carries less than nothing. */
+  get needed(): number {
+    const { activeWeight } = this.#group
+    const even = this.sum / activeWeight
+    const most = this.#all.reduce(
+      (most, { ahead, weight, inside }) => Math.max(most, even + ((inside?.needed ?? 0) - ahead) / weight),
+      0,
     )
-    for (const [group, standing] of this.#groups) standings.set(group, standing)
-    for (const [child, { ahead, isHungry }] of standings) {
-      child.ahead = ahead * child.weight
-      child.isHungry = isHungry
-      const siblings = children.get(child.parent!)
-      if (siblings === undefined) children.set(child.parent!, [child])
-      else siblings.push(child)
+    return activeWeight * most
+  }
+
+  /** Lets them carry an amount, each no less than nothing. Returns the sum. */
+  give(amount: number): number {
+    const more = (amount - this.sum) / this.#group.activeWeight
+    this.#group.entryCarried = Math.max(0, more)
+    let sum = 0
+    for (const { node, ahead, weight, inside } of this.#all) {
+      node.carried = Math.max(0, ahead + weight * more)
+      sum += node.carried
+      inside?.give(node.carried)
     }
-    const hungryIn = (group: Group): Node[] => children.get(group)!.filter(({ isHungry }) => isHungry)
-    /** Members that want no more than their part carry so much that it is left to them, and at least `least`. */
-    const spare = (group: Group, least: number): void => {
-      const members = children.get(group)!
-      const part = (limit * group.due) / group.activeWeight
-      const level = levelAbove(hungryIn(group), part)
-      const most = Math.max(least, Math.min(group.entryAhead, level - part))
-      for (const member of members) if (!member.isHungry) member.ahead = member.weight * most
-    }
-    for (const [group, members] of children) {
-      group.entryAhead = levelBelow(members, limit * group.due)
-      for (const member of members)
-        if (member.isHungry)
-          member.ahead = Math.max(member.ahead, member.weight * group.entryAhead - standings.get(member)!.asks)
-      spare(group, 0)
-    }
-    const isGroup = (child: Node): child is Group => children.has(child as Group)
-    const leastIn = (group: Group): number =>
-      hungryIn(group).reduce((least, member) => Math.min(least, shareAhead(member)), Number.POSITIVE_INFINITY)
-    const least = new Map([...children.keys()].map((group) => [group, leastIn(group)]))
-    const aheadBy = ({ ahead, weight, parent }: Node): number => ahead - least.get(parent!)! * weight
-    /** The call for which it waits, above its part of the limit; of a group, that of its first member. */
-    const callOf = (node: Node): number => {
-      if (!isGroup(node)) return standings.get(node)!.large
-      const first = firstOf(node)
-      return first === undefined ? 0 : callOf(first)
-    }
-    const excess = (node: Node): number => (isGroup(node) ? callOf(node) - limit * node.due - aheadBy(node) : 0)
-    const firsts = new Map<Group, Node | undefined>()
-    /** A group whose call exceeds its part by more than it is ahead; otherwise the member that got least. */
-    const firstOf = (group: Group): Node | undefined => {
-      // Each is found once: a group's depends on those of all groups below.
-      if (!firsts.has(group)) {
-        const hungry = hungryIn(group)
-        const large = largest(hungry, excess)
-        const least = hungry.filter((member) => aheadBy(member) <= tolerance)
-        firsts.set(group, large !== undefined && excess(large) > tolerance ? large : largest(least, callOf))
-      }
-      return firsts.get(group)
-    }
-    const before = new Map<Node, number>()
-    for (const group of isWhole ? children.keys() : []) {
-      let first = firstOf(group)
-      if (first === undefined || excess(first) <= tolerance) continue
-      for (const call = callOf(first); first !== undefined; first = isGroup(first) ? firstOf(first) : undefined)
-        before.set(first, call)
-    }
-    // They come first in this window only: their advantages stay.
-    const moved = before.size > 0 ? [...standings.keys()] : []
-    const advantages = new Map(moved.map((node) => [node, node.ahead]))
-    for (const [node, call] of before) {
-      node.ahead = -call
-      spare(node.parent!, Number.NEGATIVE_INFINITY)
-    }
-    const evenly = (group: Group): number =>
-      children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
-    /**
-     * The average amount per weight that the children of a group have to carry, so that none carries less than nothing.
-     */
-    const needed = (group: Group): number => {
-      const even = evenly(group)
-      let most = 0
-      for (const child of children.get(group)!) {
-        const own = isGroup(child) ? needed(child) * child.activeWeight : 0
-        most = Math.max(most, even + (own - child.ahead) / child.weight)
-      }
-      return most
-    }
-    const give = (group: Group, perWeight: number): void => {
-      const more = perWeight - evenly(group)
-      group.entryCarried = Math.max(0, group.entryAhead + more)
-      for (const child of children.get(group)!) {
-        child.carried = Math.max(0, child.ahead + child.weight * more)
-        if (isGroup(child)) give(child, child.carried / child.activeWeight)
-      }
-    }
-    const most = before.size > 0 ? Number.POSITIVE_INFINITY : evenly(root) + limit / root.activeWeight
-    give(root, Math.min(most, needed(root)))
-    for (const [member, ahead] of advantages) member.ahead = ahead
-    return children.get(root)!.reduce((sum, { carried }) => sum + carried, 0)
+    return sum
   }
 }
 
 /** The level per weight, not below 0, above which these members are ahead by `amount` together. */
-function levelBelow(members: readonly Node[], amount: number): number {
+function levelBelow(members: readonly Sibling[], amount: number): number {
   let [weight, above] = [0, 0]
-  for (const member of members.toSorted((a, b) => b.ahead / b.weight - a.ahead / a.weight)) {
-    if (above - (weight * member.ahead) / member.weight >= amount) break
+  for (const member of members.toSorted((a, b) => b.level - a.level)) {
+    if (above - weight * member.level >= amount) break
     weight += member.weight
     above += member.ahead
   }
@@ -267,11 +316,11 @@ function levelBelow(members: readonly Node[], amount: number): number {
 }
 
 /** The level per weight to which these members are lifted from their advantages by `part` for each weight of theirs. */
-function levelAbove(members: readonly Node[], part: number): number {
-  const room = part * weightOf(members)
+function levelAbove(members: readonly Sibling[], part: number): number {
+  const room = part * members.reduce((sum, member) => sum + member.weight, 0)
   let [weight, below] = [0, 0]
-  for (const member of members.toSorted((a, b) => shareAhead(a) - shareAhead(b))) {
-    if (weight * shareAhead(member) - below >= room) break
+  for (const member of members.toSorted((a, b) => a.level - b.level)) {
+    if (weight * member.level - below >= room) break
     weight += member.weight
     below += member.ahead
   }
@@ -279,21 +328,11 @@ function levelAbove(members: readonly Node[], part: number): number {
 }
 
 /** The first one with the largest value. */
-function largest(nodes: readonly Node[], of: (node: Node) => number): Node | undefined {
-  let [most, first]: [number, Node | undefined] = [Number.NEGATIVE_INFINITY, undefined]
-  for (const node of nodes) {
-    const value = of(node)
-    if (value > most) [most, first] = [value, node]
-  }
-  return first
-}
-
-function weightOf(members: readonly Node[]): number {
-  return members.reduce((sum, { weight }) => sum + weight, 0)
-}
-
-function shareAhead({ ahead, weight }: Node): number {
-  return ahead / weight
+function largest(members: readonly Sibling[], of: 'cost' | 'exceeds'): Sibling | undefined {
+  return members.reduce<Sibling | undefined>(
+    (most, one) => (most === undefined || one[of] > most[of] ? one : most),
+    undefined,
+  )
 }
 
 /** The relevant amount of a node, per weight. */
@@ -303,4 +342,47 @@ function shareOf({ used, ahead, elsewhere, weight }: Node): number {
 
 function asksOf(cost: number): number {
   return cost < Number.POSITIVE_INFINITY ? cost : 0
+}
+
+/** It was refused when it last asked. */
+function wantsMore({ hasAsked, returnMs }: Tenant): boolean {
+  return hasAsked && returnMs > 0
+}
+
+/**
+ * The largest cost that may be served beside the tenants that want no more than their parts: the budget less their use,
+ * and their claims when it comes back for the last time.
+ */
+function mostOf(tenants: readonly Tenant[], { most, reserve, tolerance }: Budget): number {
+  let reach = most + tolerance
+  for (const tenant of tenants) {
+    const { used, due, parent, weight } = tenant
+    if (wantsMore(tenant) || used > due * most * TIE) continue
+    tenant.guarantee = weight * parent.level
+    reach -= Math.min(due * most, used + (reserve === 'strict' ? tenant.ownClaim(0) : due * most * RETRY))
+  }
+  return reach
+}
+
+/**
+ * The cost for which the budget was kept in vain: of the first tenant, if more was left than the part of the reach that
+ * others got. It stays as long as one asks for as much, and none is served.
+ */
+function failedOf(tenants: readonly Tenant[], budget: Budget, reach: number): number {
+  const { failed, available, left, tolerance } = budget
+  let [first, cost] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+  for (const tenant of tenants) {
+    const { exceeds } = tenant
+    if (!wantsMore(tenant) || exceeds === Number.POSITIVE_INFINITY) continue
+    if (exceeds >= failed - tolerance) return failed
+    if (left <= reach - left + tolerance) continue
+    if (exceeds > available) continue
+    let node: Node = tenant
+    while (node.parent!.parent !== undefined) node = node.parent!
+    const tag = (node.passed + exceeds) / node.weight
+    if (tag > first * TIE) continue
+    cost = tag * TIE < first ? exceeds : Math.min(cost, exceeds)
+    first = Math.min(first, tag)
+  }
+  return cost
 }

@@ -115,6 +115,19 @@ export function recount(from: Group | Tenant, tau: number): void {
   }
 }
 
+/** Debtors pay from their claims, so that others lose nothing. Returns the sum. */
+export function payDebts(debtors: Iterable<Tenant>, budget: Budget): number {
+  const before = budget.left
+  for (const tenant of debtors) {
+    locate(tenant)
+    const paid = Math.min(tenant.debt, tenant.ownClaim(budget.tau), Math.max(0, budget.left))
+    tenant.debt -= paid
+    budget.charge(tenant, paid)
+    recount(tenant, budget.tau)
+  }
+  return before - budget.left
+}
+
 /** Releases a tenant's claim, or with -1 ends that. */
 export function release(tenant: Tenant, count: 1 | -1, tau: number): void {
   for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.released += count

@@ -84,6 +84,30 @@ describe('a window that slides', () => {
     expect(escrow.check('a', 501).reason).toBe('never')
   })
 
+  it.each(['paced', 'strict'] as const)('lets a debtor that fell silent pay as budget comes back: %s', (reserve) => {
+    const { escrow, clock } = escrowOf({ reserve })
+    const windows = [0, 0, 0, 0, 0, 0, 0, 0]
+    let owed = 0
+    for (const at of windows.keys())
+      for (let step = 0; step < 100; step++) {
+        if (owed === 0 && at > 0) {
+          const decision = escrow.check('debtor', 1)
+          if (decision.allowed) owed = escrow.settle(decision, 1500).unpaid
+        }
+        for (let call = 0; call < 10; call++)
+          for (const tenant of ['a', 'b']) if (escrow.check(tenant, 1).allowed) windows[at]!++
+        clock.advance(WINDOW_MS / 100)
+      }
+    expect(owed).toBeGreaterThan(1000)
+    // It pays what it owes, from its third, and no more. In strict form, the rest of its last third is kept.
+    const lost = 8 * 1000 - windows.reduce((sum, used) => sum + used, 0)
+    expect(lost).toBeGreaterThan(owed)
+    expect(lost).toBeLessThan(owed + 1000 / 3 + 20)
+    for (const used of windows) expect(used).toBeGreaterThan(650)
+    expect(windows.at(-1)).toBeGreaterThan(980)
+    expect(escrow.snapshot().tenants).toBe(2)
+  })
+
   it('shares by weight all the time, however often each asks, and uses nearly all', () => {
     const weightOf = (tenant: string): number => (tenant === 'gold' ? 4 : 1)
     const { escrow, clock } = escrowOf({ weightOf })

@@ -1,4 +1,5 @@
 import { ownCopy } from '../path.js'
+import type { EscrowTenant } from './decision.js'
 import type { Group } from './group.js'
 
 /**
@@ -15,7 +16,7 @@ export class Node {
   used = 0
   /** Used, or let pass. */
   passed = 0
-  /** Its advantage, in the last window, over siblings that wanted more. */
+  /** Its advantage, in the last window, over siblings that wanted more, compared with one that enters later. */
   ahead = 0
   /** Counts as used because of that; more if guarantees would not fit into each other otherwise. */
   carried = 0
@@ -138,13 +139,16 @@ export class Roster {
   /** The active ones, and after them those of earlier windows. */
   readonly #tenants: Tenant[]
   readonly #byName: Map<string, Tenant> = new Map()
-  readonly #most: number
+  /** Tenants that are not active. */
+  readonly absent: Absentees
+  readonly most: number
   #count = 0
   #strangers = 0
 
   constructor(root: Group, most: number) {
     this.#tenants = [new Tenant(root, 0)]
-    this.#most = most
+    this.most = most
+    this.absent = new Absentees(most)
   }
 
   get count(): number {
@@ -153,7 +157,7 @@ export class Roster {
 
   /** True if strangers that are not active have to share. */
   get isFull(): boolean {
-    return this.#strangers >= this.#most - 1
+    return this.#strangers >= this.most - 1
   }
 
   /** The active tenant of that name, unchanged. */
@@ -187,8 +191,18 @@ export class Roster {
     if (!tenant.isNamed) this.#strangers++
   }
 
+  /** The `most` with the largest use. */
+  heaviest(most: number): EscrowTenant[] {
+    const heaviest = this.active().sort((a, b) => b.used - a.used)
+    return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
+      parent.locate()
+      return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
+    })
+  }
+
   clear(): void {
     this.#byName.clear()
+    this.absent.all.clear()
     this.#count = 0
     this.#strangers = 0
   }
@@ -198,4 +212,31 @@ export class Roster {
 export interface Place {
   readonly group: Group
   readonly isNamed: boolean
+}
+
+/** A tenant that is not active, and counts in the next window: it was refused, or has a debt from a past one. */
+export interface Absent extends Place {
+  readonly weight: number
+  /** Time until which it may return. */
+  readonly returnMs: number
+  /** It was refused more than its part of the limit. */
+  readonly isHungry: boolean
+  readonly debt: number
+}
+
+/** Those of a window, by name. There is room for `most` strangers. */
+export class Absentees {
+  readonly all: Map<string, Absent> = new Map()
+  readonly #most: number
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** It was refused, as `one` states; or it owes an amount, and counts like `one` if it was not refused. */
+  note(name: string, one: Omit<Absent, 'debt'>, owes = 0): void {
+    const known = this.all.get(name)
+    if (known === undefined && !one.isNamed && this.all.size >= this.#most) return
+    this.all.set(ownCopy(name), { ...one, ...(owes > 0 && known), debt: (known?.debt ?? 0) + owes })
+  }
 }

@@ -102,6 +102,33 @@ export class Credit {
     return isShared || !this.#reports.hasRoomFor(tenant) ? OTHERS : tenant
   }
 
+  /** Notes that a tenant of this whole weight lacks credit for a cost, or is refused. */
+  note(tenant: string, weight: number, cost: number, isRefused: boolean, nowMs: number): void {
+    const used = this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).used : 0
+    const name = this.nameOf(tenant)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.elapsed(nowMs), isRefused)
+  }
+
+  /** Notes that it has spent an amount. */
+  noteSpent(tenant: string, weight: number, amount: number): void {
+    const name = this.nameOf(tenant)
+    this.#reports.spend(name, name === OTHERS ? 1 : weight, amount)
+  }
+
+  /** The amount that the pool granted for a tenant, and that it has not spent. */
+  grantedTo(tenant: string): number {
+    return this.#reports.grantedTo(this.nameOf(tenant))
+  }
+
+  /** Charges a tenant's debt as a settlement, as far as there is credit here. Returns the rest. */
+  pay(name: string): number {
+    const tenant = this.#ledger.find(name)
+    if (tenant === undefined || tenant.debt === 0) return 0
+    const part = Math.min(tenant.debt, this.left)
+    if (part > 0) tenant.debt -= part - this.#ledger.settle(tenant.place, part, this.grantedTo(name))
+    return tenant.debt
+  }
+
   /** Final return and report of a member that leaves: everything except the holdings of groups below. */
   lastWish(weightOf: ((tenant: string) => number) | undefined): Wish {
     const [back, { promised: ahead }] = [Math.max(0, this.unspent), this.#groups]

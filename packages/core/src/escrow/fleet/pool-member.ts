@@ -15,7 +15,7 @@ import {
   type LeasedSnapshot,
   LeasedTicket,
 } from './options.js'
-import { Debts, Reports } from './reports.js'
+import { Reports } from './reports.js'
 import { watched } from './sleep.js'
 import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
@@ -50,7 +50,6 @@ export class PoolMember {
   readonly #credit: Credit
   readonly #queue: DrawQueue
   readonly #reports: Reports
-  readonly #debts: Debts
   readonly #estimates: Estimates | undefined
   readonly #pulse: Pulse
   /** The groups below, which draw their budget from here. */
@@ -79,7 +78,6 @@ export class PoolMember {
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(maxTenants)
-    this.#debts = new Debts(maxTenants)
     this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
@@ -157,7 +155,7 @@ export class PoolMember {
     if (when === 'never') return NOTHING_SETTLED
     // A group's spending for one of its own tenants is no evidence about the group's costs.
     if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
-    const owe = (): Settled => this.#debts.add(tenant, rest)
+    const owe = (): Settled => this.#ledger.oweLate(tenant, weight, rest)
     if (when === 'late' || !this.#credit.isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
@@ -167,7 +165,9 @@ export class PoolMember {
     const attempt = (atMs: number = this.#credit.now()): Settled | undefined => {
       if (win !== this.#account.win || !this.#credit.isOpen(atMs)) return owe()
       const part = Math.min(rest, Math.max(0, this.#credit.left))
-      if (part > 0) rest -= part - this.#ledger.settle(slot, part)
+      const charged = part > 0 ? part - this.#ledger.settle(slot, part, this.#credit.grantedTo(tenant)) : 0
+      if (charged > 0) this.#credit.noteSpent(tenant, weight, charged)
+      rest -= charged
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit.left)
       const mustWait = this.#credit.refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
@@ -243,9 +243,7 @@ export class PoolMember {
     weight: number = weightFrom(this.#settings.weightOf, tenant),
     nowMs: number = this.#credit.now(),
   ): void {
-    const used = this.#credit.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).used : 0
-    const name = this.#credit.nameOf(tenant)
-    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), isRefused)
+    this.#credit.note(tenant, weight, cost, isRefused, nowMs)
   }
 
   /** Reports the state here to the pool, first of all of this tenant, and returns some credit. */
@@ -278,11 +276,12 @@ export class PoolMember {
   snapshot(): LeasedSnapshot {
     const open = this.#credit.isOpen(this.#credit.now())
     const { win, granted, held, calls: storeCalls, share, failure } = this.#account
-    const { tenants, weight } = this.#ledger
     return {
       ...this.terms,
       ...{ member: this.#settings.member, win, open, share },
-      ...(open ? { granted, used: this.#credit.used, held, tenants, weight } : NO_WINDOW),
+      ...(open
+        ? { granted, used: this.#credit.used, held, tenants: this.#ledger.tenants, weight: this.#ledger.weight }
+        : NO_WINDOW),
       ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
       lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
     }
@@ -293,17 +292,21 @@ export class PoolMember {
     const { cost } = ask
     if (cost > this.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#credit.isOpen(nowMs)
+    const debt = open ? this.#credit.pay(ask.tenant) : 0
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
-      this.#need = verdict === 'over-share' ? cost : cost - this.#credit.left
+      // A debt is paid of the amount that the pool keeps for this member.
+      this.#need =
+        verdict === 'over-share' ? Math.max(cost, Math.min(cost + debt, this.#account.held)) : cost - this.#credit.left
       // The credit here is reserved for others here. Only further credit from the pool would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
         return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
-      if (cost <= this.#credit.left + this.#fuzz)
+      const { cost: all } = this.#ledger.judged
+      if (all <= this.#credit.left + this.#fuzz)
         return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
-      this.#need = cost - this.#credit.left
+      this.#need = all - this.#credit.left
     }
     const refusal = this.#credit.refusalOf(ask, this.#need, nowMs)
     if (refusal === undefined && ask.draws < MOST_DRAWS) return undefined
@@ -313,18 +316,17 @@ export class PoolMember {
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
-  #judge({ tenant, weight, cost }: DrawRequest, nowMs: number, isPeek = false): EscrowVerdict {
+  #judge({ tenant, weight, cost: asked }: DrawRequest, nowMs: number, isPeek = false): EscrowVerdict {
     this.#ledger.advance(nowMs)
     const { judged } = this.#ledger
-    const weightHere = weight * this.#reports.shareOf(tenant)
-    if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
-    else this.#ledger.judge(tenant, weightHere, cost)
+    this.#ledger[isPeek ? 'peek' : 'judge'](tenant, weight * this.#reports.shareOf(tenant), asked)
+    const { cost } = judged
     // Beyond that, it is the turn of tenants elsewhere.
     const room = Math.max(0, (this.#account.turn - this.#ledger.stakeOf(tenant).share) * weight) + this.#fuzz
     if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
     judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
     // A grant of the pool for a tenant was judged by the knowledge of all members.
-    const granted = Math.min(this.#credit.left, this.#reports.grantedTo(this.#credit.nameOf(tenant)))
+    const granted = Math.min(this.#credit.left, this.#credit.grantedTo(tenant))
     if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
       judged.verdict = 'borrows'
       judged.remaining = Math.max(0, granted - cost)
@@ -344,9 +346,7 @@ export class PoolMember {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.admit(this.#ledger.spend(), this.#account.win)
     this.#estimates?.of(ask.tenant)?.admit()
-    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.place, part))
-    const name = this.#credit.nameOf(ask.tenant)
-    this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
+    this.#credit.noteSpent(ask.tenant, ask.weight, this.#ledger.judged.cost)
     return answer
   }
 

@@ -1,5 +1,4 @@
 import { ownCopy } from '../../path.js'
-import type { Settled } from '../decision.js'
 import { mostReported, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** A tenant's prospective request to the pool. */
@@ -268,29 +267,4 @@ export class Reports {
 /** More than the rounding error of a sum. */
 function positive(rest: number, sum: number): number {
   return rest > 1e-9 * sum ? rest : 0
-}
-
-/** Debts of tenants: costs that were known too late, or for which credit was missing. */
-export class Debts {
-  readonly #owed: Map<string, number> = new Map()
-  readonly #most: number
-
-  constructor(maxTenants: number) {
-    this.#most = maxTenants
-  }
-
-  add(tenant: string, amount: number): Settled {
-    if (this.#owed.size < this.#most || this.#owed.has(tenant))
-      this.#owed.set(tenant, (this.#owed.get(tenant) ?? 0) + amount)
-    return { settled: true, unpaid: amount }
-  }
-
-  /** Lets `charge` take as much of a tenant's debt as `credit` allows; it returns the amount taken. */
-  pay(tenant: string, credit: number, charge: (amount: number) => number): void {
-    const owed = this.#owed.size > 0 ? this.#owed.get(tenant) : undefined
-    if (owed === undefined || credit <= 0) return
-    const rest = owed - charge(Math.min(owed, credit))
-    if (rest > 0) this.#owed.set(tenant, rest)
-    else this.#owed.delete(tenant)
-  }
 }
