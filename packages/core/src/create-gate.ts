@@ -127,8 +127,7 @@ export const GATE_OPTIONS: readonly string[] = Object.keys(CHECKS)
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
-  const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
-  const random = options.random === undefined ? {} : { random: options.random }
+  const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret, random } = options
   requireGiven(CHECKS, options)
   const clock = steady(options.clock ?? systemClock)
   let gate: Gate | undefined
@@ -137,7 +136,7 @@ export function createGate(options: GateOptions = {}): Gate {
   const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
   const nameKey = nameSecret ? keyOf(nameSecret) : undefined
   const shortened = (name: string): string => flowName(name, nameKey)
-  const seams: GateSeams = { clock, after, random: options.random, weightOf, shortened, failed }
+  const seams: GateSeams = { clock, after, random, weightOf, shortened, failed }
 
   const fair = fairOptions(options, weightOf)
 
@@ -161,7 +160,12 @@ export function createGate(options: GateOptions = {}): Gate {
   const waiting = queue === false ? undefined : stageOf('queue', queue, seams)
   try {
     overrides?.shortenBy(nameKey)
-    const chain = [overrides, fair && fairStage(new FairTracker({ ...fair, clock, ...random })), ...between, waiting]
+    const chain = [
+      overrides,
+      fair && fairStage(new FairTracker({ ...fair, clock, ...(random && { random }) })),
+      ...between,
+      waiting,
+    ]
     const all = chain.filter((stage) => !!stage)
     gate = new Gate(name, all, overrides, clock, after, permitTimeoutMs, nameKey)
     return gate

@@ -142,6 +142,23 @@ describe('costs that are known afterwards', () => {
     expect(escrow.snapshot().used).toBe(200)
   })
 
+  it('are paid from the next window on by a tenant that was away', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 100, windowMs: WINDOW_MS, estimates: 'asked', clock })
+    const late = escrow.check('debtor', 1)
+    escrow.check('other', 1)
+    for (let i = 0; i < 3; i++) {
+      clock.advance(WINDOW_MS)
+      escrow.check('other', 1)
+    }
+    expect(escrow.settle(late, 500)).toEqual({ settled: true, unpaid: 499 })
+    let admitted = 0
+    while (escrow.check('debtor', 1).allowed) admitted++
+    expect(admitted).toBe(50)
+    clock.advance(WINDOW_MS)
+    expect(escrow.check('debtor', 1).allowed).toBe(false)
+  })
+
   it('are owed, too, where the window is over', () => {
     const clock = manualClock()
     const escrow = new WeightedFairEscrow({ limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', clock })

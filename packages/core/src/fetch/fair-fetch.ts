@@ -1,11 +1,12 @@
 import type { Gate } from '../admission/gate.js'
+import { isWorkerd } from '../http/context.js'
 import { type Framework, type GateAnswer, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import { addressFrom, awake, type Host, isWorkerd, outerOf, showOnBoth, withPermitTimeout } from './host.js'
+import { addressFrom, awake, type Host, outerOf, showOnBoth, withPermitTimeout } from './host.js'
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 

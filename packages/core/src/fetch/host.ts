@@ -1,5 +1,5 @@
 import type { Gate } from '../admission/gate.js'
-import { fairOf, showFair } from '../http/context.js'
+import { fairOf, isWorkerd, showFair } from '../http/context.js'
 import type { GateAnswer } from '../http/http-admission.js'
 import type { FairRequest } from '../http/http-visit.js'
 import type { NodeUpload, RefusalHead } from '../http/node-admission.js'
@@ -19,14 +19,6 @@ export interface Host {
   readonly remoteAddr?: { readonly hostname?: string }
   readonly completed?: Promise<void>
 }
-
-/** The part of workerd's global object that this file reads. */
-interface Global {
-  readonly navigator?: { readonly userAgent?: string }
-}
-
-/** On workerd that object holds the user's bindings, under names of their choice, and nothing from the server. */
-export const isWorkerd: boolean = (globalThis as Global).navigator?.userAgent === 'Cloudflare-Workers'
 
 /** The client's address, from the connection, or, on Cloudflare's edge, from the header that it sets itself. */
 export function addressFrom(request: Request, host: Host | undefined): string | undefined {

@@ -18,12 +18,19 @@ interface Storage {
 
 /**
  * The part of the global object that this file uses, if present: Node, Bun and Deno have the first property, edge
- * runtimes the second.
+ * runtimes the second, workerd the third.
  */
 interface Global {
   readonly process?: { getBuiltinModule?(name: string): { readonly AsyncLocalStorage?: new () => Storage } | undefined }
   readonly AsyncLocalStorage?: new () => Storage
+  readonly navigator?: { readonly userAgent?: string }
 }
+
+/**
+ * Whether this is workerd. There the argument beside a request holds the user's bindings, under names of their choice,
+ * and nothing from the server.
+ */
+export const isWorkerd: boolean = (globalThis as Global).navigator?.userAgent === 'Cloudflare-Workers'
 
 let storage: Storage | undefined
 

@@ -1,5 +1,6 @@
 import { show } from '../options.js'
 import { heard } from '../rejection.js'
+import { isWorkerd } from './context.js'
 import type { Framework } from './http-admission.js'
 
 /** Requests whose names are checked, and answers that show whether the middleware stands before the routes. */
@@ -103,8 +104,7 @@ export class Mistakes<Target extends readonly unknown[]> {
 
   stageFailed(stage: string, error: unknown): void {
     // On Workers a stage may touch an object of another request, which throws: not the user's mistake.
-    const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
-    if (navigator?.userAgent === 'Cloudflare-Workers') return
+    if (isWorkerd) return
     this.#warn(`The stage ${stage} failed: its onError decides. gate.observe() reports later ones.`, error)
   }
 
