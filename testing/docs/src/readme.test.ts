@@ -10,8 +10,10 @@ describe('the figures in the README', () => {
   it('of the demonstration are those of the recorded run', () => {
     const { without, with: guarded } = json('noisy-neighbour.json')
     const { quiet, heavy } = without
-    expect(percent(quiet.servedOfAsked)).toBe(percent(heavy.servedOfAsked))
-    expect(README).toContain(`Without Fairlead every client gets ${percent(quiet.servedOfAsked)} of what it asks for`)
+    expect(README).toContain(
+      `Without Fairlead the quiet clients get ${percent(quiet.servedOfAsked)} of what they ask for and the heavy ones ` +
+        percent(heavy.servedOfAsked),
+    )
     expect(README).toContain(`With Fairlead the quiet clients get ${percent(guarded.quiet.servedOfAsked)},`)
     expect(README).toContain(`and ${percent(guarded.utilisation)} of the database stays in use`)
   })
