@@ -159,7 +159,9 @@ describe('who may call', () => {
     [null, 'access must be a list, got null'],
     [{}, 'access must be a list, got an object'],
     [[null], 'a rule of access must be an object, got null'],
-    [[RULES[0], RULES[0]], 'access must not have two rules of one name'],
+    [[RULES[0], RULES[0]], 'access must not have two rules'],
+    [[RULES[0], { ...RULES[0], name: 'again' }], 'access must not have two rules with one token'],
+    [new Array(1), 'a rule of access must be an object, got undefined'],
   ])('starts no server that admits everybody by mistake: %j', async (access, message) => {
     await expect(start({ access: access as AccessRule[] })).rejects.toThrow(message)
   })

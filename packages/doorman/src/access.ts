@@ -103,7 +103,9 @@ export class Access {
 export function rulesFrom(given: readonly AccessRule[]): Rule[] {
   if (!Array.isArray(given)) throw new TypeError(`access must be a list, got ${show(given)}`)
   if (given.length === 0) throw new TypeError('access must have a rule, got an empty list')
-  const rules = given.map(ruleFrom)
+  const rules = Array.from(given, ruleFrom)
+  const tokens = rules.flatMap(({ token }) => token ?? [])
+  if (new Set(tokens).size < tokens.length) throw new TypeError('access must not have two rules with one token')
   if (new Set(rules.map(({ name }) => name)).size < rules.length)
     throw new TypeError('access must not have two rules of one name')
   return rules

@@ -80,6 +80,23 @@ describe.each(kinds)('the contract of a capacity, %s', (_, make) => {
     }
   })
 
+  it('takes large and small fractions together, and gives back each', () => {
+    const capacity = make(1e9)
+    for (let round = 0; round < 100; round++) {
+      const widths = [478_662_300.1 + round, 0.7, 0.1 * round + 0.3]
+      for (const width of widths) expect(capacity.tryTake(width, 0)).toBe(true)
+      for (const width of widths) capacity.release(width, 'success', 1, 0)
+      expect(capacity.inFlight).toBe(0)
+    }
+  })
+
+  it('refuses to take back more than is in flight, and keeps that', () => {
+    const capacity = make(10)
+    expect(capacity.tryTake(3, 0)).toBe(true)
+    expect(() => capacity.release(4, 'success', 1, 0)).toThrow('of the 3 slots in flight, got 4')
+    expect(capacity.inFlight).toBe(3)
+  })
+
   it.each(['release', 'undo'])('does nothing at a %s too many with nothing in flight', (end) => {
     const capacity = make(3)
     if (end === 'release') capacity.release(1, 'success', 1, 0)

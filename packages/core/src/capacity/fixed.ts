@@ -79,6 +79,8 @@ export class Slots extends AvailabilityListeners {
   #inFlight = 0
   /** Requests that hold slots. */
   #holders = 0
+  /** Most in flight since nothing was: the errors of sums of fractions are in proportion to it. */
+  #most = 0
 
   get inFlight(): number {
     return this.#inFlight
@@ -104,6 +106,7 @@ export class Slots extends AvailabilityListeners {
   /** Takes `width` slots, even if they are not free. */
   take(width: number): void {
     this.#inFlight += width
+    this.#most = Math.max(this.#most, this.#inFlight)
     this.#holders++
   }
 
@@ -113,11 +116,12 @@ export class Slots extends AvailabilityListeners {
    */
   giveBack(width: number): boolean {
     if (this.#holders === 0) return false
-    if (!(typeof width === 'number' && width > 0 && width <= this.#inFlight + ROUNDING * Math.max(1, this.#inFlight)))
+    if (!(typeof width === 'number' && width > 0 && width <= this.#inFlight + ROUNDING * Math.max(1, this.#most)))
       fail('width', `a number > 0, of the ${this.#inFlight} slots in flight`, width)
     this.#holders--
+    this.#inFlight = Math.max(0, this.#inFlight - width)
     // The last release also clears the rounding errors of fractions.
-    this.#inFlight = this.#holders === 0 ? 0 : Math.max(0, this.#inFlight - width)
+    if (this.#holders === 0) this.#inFlight = this.#most = 0
     return true
   }
 }

@@ -13,8 +13,8 @@ export interface ResponseEnd {
 const UNREAD_MS = 60_000
 
 /**
- * {@link watchRequest} for a request that has come by no connection, as in `app.request()`, to a gate whose permits
- * never time out: the permit ends when nobody has read on from the answer for a minute.
+ * {@link watchRequest} for a request that has come by no connection, as in `app.request()`: the permit ends when nobody
+ * has read on from the answer for a minute.
  */
 export function watchDetached(request: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
   let isOver = false

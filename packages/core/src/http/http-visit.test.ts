@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Gate, Outcome, Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
-import { HttpVisit } from './http-visit.js'
+import { type FairRequest, HttpVisit } from './http-visit.js'
 
 const judge = {
   gate: createGate({ fair: false }),
@@ -114,5 +114,13 @@ describe('the release rule', () => {
     done()
     expect(gates.map((gate) => gate.snapshot().inFlight)).toEqual([0, 0])
     expect(outer.error).toBe('why')
+  })
+
+  it('knows the gates of outer visits, also of another copy of the package', () => {
+    const [near, far, other] = [createGate(), createGate(), createGate()]
+    const foreign = { gate: near, passed: (gate: Gate) => gate === far } as unknown as FairRequest
+    const inner = new HttpVisit(judge, [], new HttpVisit(judge, [], foreign))
+    expect([near, far, judge.gate, other].map((gate) => inner.passed(gate))).toEqual([true, true, true, false])
+    expect(new HttpVisit(judge, [], undefined).passed(near)).toBe(false)
   })
 })

@@ -73,10 +73,14 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     return this.#end === 'aborted' || this.#end === 'unadmitted'
   }
 
-  /** Whether the request has already passed this gate. */
+  get gate(): Gate {
+    return this.#judge.gate
+  }
+
+  /** Whether the request has already passed this gate. An outer visit may be of another copy of this package. */
   passed(gate: Gate): boolean {
-    const outer = this.outer
-    return outer instanceof HttpVisit && (outer.#judge.gate === gate || outer.passed(gate))
+    const outer = this.outer as Partial<HttpVisit<Target>> | undefined
+    return outer?.gate === gate || outer?.passed?.(gate) === true
   }
 
   get signal(): AbortSignal {

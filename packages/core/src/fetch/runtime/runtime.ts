@@ -22,7 +22,7 @@ export interface Runtime {
    * Default limit on the duration of a permit, in milliseconds: for runtimes that may not report the end of a response.
    */
   readonly permitTimeoutMs: number | undefined
-  /** Follows a response without Node's events; also limits the time of a permit if the gate does not. */
+  /** Follows a response without Node's events. Where permits have no default limit, it limits an unread answer's. */
   readonly watch: typeof watchRequest
 }
 
