@@ -158,8 +158,8 @@ export class Ledger {
     // If the limit is drawn from a pool, the pool knows the carried amounts.
     if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget)
     for (const tenant of tenants) {
-      // A debt is paid from the tenant's own share.
-      const charged = Math.min(tenant.debt, budget.limit * tenant.due)
+      // A debt is paid from the tenant's own share, which leaves that of one that comes later.
+      const charged = Math.min(tenant.debt, budget.limit * tenant.dueBesideOneMore)
       this.owe(tenant.place, -charged)
       this.#budget.charge(tenant, charged)
     }

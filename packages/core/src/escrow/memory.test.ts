@@ -131,15 +131,33 @@ describe('costs that are known afterwards', () => {
     escrow.check('other', 500)
     expect(escrow.settle(call, 1_700)).toEqual({ settled: true, unpaid: 1_200 })
     clock.advance(WINDOW_MS)
-    // Half of the window is its own; the other one's half stays the other's.
-    expect(escrow.snapshot().used).toBe(500)
+    // A third of the window is its own, beside the other one and another that may come.
+    expect(escrow.snapshot().used).toBeCloseTo(1_000 / 3, 6)
     expect(escrow.check('debtor', 1).allowed).toBe(false)
     expect(escrow.check('other', 500).allowed).toBe(true)
+    for (let i = 0; i < 2; i++) {
+      clock.advance(WINDOW_MS)
+      expect(escrow.snapshot().used).toBeCloseTo(1_000 / 3, 6)
+      escrow.check('other', 1)
+    }
     clock.advance(WINDOW_MS)
-    expect(escrow.snapshot().used).toBe(500)
-    escrow.check('other', 1)
+    expect(escrow.snapshot().used).toBeCloseTo(200, 6)
+  })
+
+  it.each(['fixed', 'sliding'] as const)('leave its share to a tenant that nobody knows yet: %s windows', (window) => {
+    const clock = manualClock()
+    const options = { limit: 1_000, windowMs: WINDOW_MS, window, estimates: 'asked', maxTenants: 10, clock } as const
+    const escrow = new WeightedFairEscrow(options)
+    // Five debtors are all that the next window remembers.
+    const calls = Array.from({ length: 5 }, (_, i) => escrow.check(`debtor-${i}`, 1))
     clock.advance(WINDOW_MS)
-    expect(escrow.snapshot().used).toBe(200)
+    for (const call of calls) escrow.settle(call, 20_000)
+    let admitted = 0
+    for (let i = 0; i < 40; i++) {
+      clock.advance(WINDOW_MS / 4)
+      if (escrow.check('newcomer', 25).allowed) admitted++
+    }
+    expect(admitted).toBeGreaterThan(36)
   })
 
   it('are paid from the next window on by a tenant that was away', () => {
@@ -157,6 +175,47 @@ describe('costs that are known afterwards', () => {
     expect(admitted).toBe(50)
     clock.advance(WINDOW_MS)
     expect(escrow.check('debtor', 1).allowed).toBe(false)
+  })
+
+  it.each([
+    ['fixed', 'paced', 20],
+    ['fixed', 'strict', 20],
+    ['sliding', 'paced', 11],
+    ['sliding', 'strict', 20],
+  ] as const)(
+    'leave to a tenant that asks in each second window of %s windows, %s: %i of 20',
+    (window, reserve, most) => {
+      const clock = manualClock()
+      const options = { limit: 1_000, windowMs: 1_000, window, reserve, estimates: 'asked', clock } as const
+      const escrow = new WeightedFairEscrow(options)
+      let served = 0
+      for (let at = 0; at < 40; at++) {
+        clock.advance(501)
+        if (at % 2 === 0 && escrow.check('polite', 100).allowed) served++
+        clock.advance(250)
+        const call = at % 4 === 3 ? escrow.check('debtor', 1) : undefined
+        if (call?.allowed) escrow.settle(call, 2_000)
+        clock.advance(249)
+      }
+      expect(served).toBe(most)
+    },
+  )
+
+  it('end with the window for strangers that share a place', () => {
+    const clock = manualClock()
+    const options = { limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', maxTenants: 3, clock } as const
+    const escrow = new WeightedFairEscrow(options)
+    let calls = 0
+    for (let window = 0; window < 10; window++) {
+      escrow.check('a', 5)
+      escrow.check('b', 5)
+      const call = escrow.check('stranger', 1)
+      if (call.allowed) calls++
+      escrow.settle(call, 2_000)
+      expect(escrow.check('stranger', 1).allowed).toBe(false)
+      clock.advance(WINDOW_MS)
+    }
+    expect(calls).toBe(10)
   })
 
   it('are owed, too, where the window is over', () => {

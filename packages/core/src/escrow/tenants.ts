@@ -60,6 +60,12 @@ export class Node {
     return parent === undefined ? 1 : (parent.due * weight) / (parent.activeWeight + (active ? 0 : weight))
   }
 
+  /** The same if one more member of its weight were active. */
+  get dueBesideOneMore(): number {
+    const { parent, weight } = this
+    return parent === undefined ? 1 : (parent.due * weight) / (parent.activeWeight + weight)
+  }
+
   /** Clears the state of the window. */
   clear(): void {
     this.active = false
