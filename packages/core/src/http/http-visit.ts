@@ -73,6 +73,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     return this.#end === 'aborted' || this.#end === 'unadmitted'
   }
 
+  /** The gate that judges the request. */
   get gate(): Gate {
     return this.#judge.gate
   }
