@@ -56,14 +56,17 @@ export class Node {
 
   /** The part of the root's budget for its weight; of a newcomer, as if it were active. */
   get due(): number {
-    const { parent, weight, active } = this
-    return parent === undefined ? 1 : (parent.due * weight) / (parent.activeWeight + (active ? 0 : weight))
+    return this.#dueBeside(this.active ? 0 : this.weight)
   }
 
   /** The same if one more member of its weight were active. */
   get dueBesideOneMore(): number {
-    const { parent, weight } = this
-    return parent === undefined ? 1 : (parent.due * weight) / (parent.activeWeight + weight)
+    return this.#dueBeside(this.weight)
+  }
+
+  #dueBeside(weight: number): number {
+    const { parent } = this
+    return parent === undefined ? 1 : (parent.due * this.weight) / (parent.activeWeight + weight)
   }
 
   /** Clears the state of the window. */

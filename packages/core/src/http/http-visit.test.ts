@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Gate, Outcome, Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
-import { type FairRequest, HttpVisit } from './http-visit.js'
+import { HttpVisit } from './http-visit.js'
 
 const judge = {
   gate: createGate({ fair: false }),
@@ -118,7 +118,9 @@ describe('the release rule', () => {
 
   it('knows the gates of outer visits, also of another copy of the package', () => {
     const [near, far, other] = [createGate(), createGate(), createGate()]
-    const foreign = { gate: near, passed: (gate: Gate) => gate === far } as unknown as FairRequest
+    const { signal } = new AbortController()
+    const ignores = { permit: undefined, signal, hold: () => () => {}, failed() {}, judgedInside() {} }
+    const foreign = { ...ignores, gate: near, passed: (gate: Gate) => gate === far }
     const inner = new HttpVisit(judge, [], new HttpVisit(judge, [], foreign))
     expect([near, far, judge.gate, other].map((gate) => inner.passed(gate))).toEqual([true, true, true, false])
     expect(new HttpVisit(judge, [], undefined).passed(near)).toBe(false)

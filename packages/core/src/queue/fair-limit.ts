@@ -34,8 +34,9 @@ export interface FairLimit {
    * Runs `work` when it is its flow's turn, and resolves with its result. Without a flow, the flow is that of the
    * current request, as named by an adapter's gate, or `'background'` outside of any.
    *
-   * Rejects with the error of the work, or of an option's function; with the signal's reason if it fires before the work has begun; and with a
-   * {@link LimitRefusedError} if the work may not wait, or has waited for too long. Throws on misuse.
+   * Rejects with the error of the work, or of an option's function; with the signal's reason if it fires before the
+   * work has begun; and with a {@link LimitRefusedError} if the work may not wait, or has waited for too long. Throws
+   * on misuse.
    */
   <T>(work: Work<T>, options?: LimitOptions): Promise<T>
   <T>(flow: Flow, work: Work<T>, options?: LimitOptions): Promise<T>
