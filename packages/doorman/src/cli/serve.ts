@@ -85,11 +85,15 @@ export async function serve(args: readonly string[]): Promise<void> {
   if (!['info', 'warn', 'error'].includes(level)) throw new UsageError('--log-level must be info, warn or error')
   const log = pino({ level })
   for (const name of unknownVariables(SERVE_FLAGS, process.env)) log.warn({ name }, 'no such setting')
-  const doorman = await startDoorman({ ...(await optionsFrom(given)), log })
+  const options = await optionsFrom(given)
+  // Handled from the start: without a handler the signal ends the process, also one that serves already.
+  let reload = (): void => undefined
+  process.on('SIGHUP', () => reload())
+  const doorman = await startDoorman({ ...options, log })
+  reload = () => doorman.reload()
   // The last line of defence: an uncaught error concerns one caller, and the others still need their leases.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => log.error({ error: errorText(error) }, 'an error that nobody caught'))
-  process.on('SIGHUP', () => doorman.reload())
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const)
       process.once(signal, () => {
