@@ -115,17 +115,24 @@ export function recount(from: Group | Tenant, tau: number): void {
   }
 }
 
-/** Debtors pay from their claims, so that others lose nothing. Returns the sum. */
+/** Debtors pay their dues from their claims, so that others lose nothing. Returns the sum. */
 export function payDebts(debtors: Iterable<Tenant>, budget: Budget): number {
   const before = budget.left
   for (const tenant of debtors) {
     locate(tenant)
-    const paid = Math.min(tenant.debt, tenant.ownClaim(budget.tau), Math.max(0, budget.left))
-    tenant.debt -= paid
-    budget.charge(tenant, paid)
+    pay(tenant, Math.min(tenant.ownClaim(budget.tau), Math.max(0, budget.left)), budget)
     recount(tenant, budget.tau)
   }
   return before - budget.left
+}
+
+/** A debtor pays of its dues, up to `most`. */
+export function pay(tenant: Tenant, most: number, budget: Budget): void {
+  const paid = Math.min(tenant.debt, tenant.dues, most)
+  tenant.debt -= paid
+  tenant.dues -= paid
+  tenant.paid += paid
+  budget.charge(tenant, paid)
 }
 
 /** Releases a tenant's claim, or with -1 ends that. */

@@ -95,6 +95,9 @@ export class Tenant extends Node {
   lends = false
   /** Amounts that could not be charged. */
   debt = 0
+  /** The part of that which it pays in this window, and has paid, without asking. */
+  dues = 0
+  paid = 0
   /** It has asked for something in this window. */
   hasAsked = false
   /** Time until which it may return if it was refused when it last asked; 0 if it was not. */
@@ -109,6 +112,10 @@ export class Tenant extends Node {
   constructor(group: Group, place: number) {
     super(1, group, -1)
     this.place = place
+  }
+
+  get group(): Group {
+    return this.parent
   }
 
   get waits(): boolean {
@@ -130,6 +137,8 @@ export class Tenant extends Node {
     this.lends = false
     this.isNamed = isNamed
     this.debt = 0
+    this.dues = 0
+    this.paid = 0
     this.hasAsked = false
     this.returnMs = 0
     this.before = undefined
@@ -186,6 +195,7 @@ export class Roster {
   prepare(name: string, weight: number, { group, isNamed }: Place): Tenant {
     const tenant = this.#tenants[this.#count]!
     tenant.become(name, weight, group, isNamed)
+    tenant.debt = this.absent.all.get(name)?.debt ?? 0
     return tenant
   }
 
@@ -197,6 +207,7 @@ export class Roster {
       return
     }
     this.#byName.set(tenant.name, tenant)
+    this.absent.all.delete(tenant.name)
     if (!tenant.isNamed) this.#strangers++
   }
 
