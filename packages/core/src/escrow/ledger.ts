@@ -66,8 +66,8 @@ export class Ledger {
   readonly #roster: Roster
   /** Groups with active tenants. */
   #groups: Group[] = []
-  /** Active tenants that owed something when the window began. */
-  #debtors: Tenant[] = []
+  /** Active tenants that owe something. */
+  readonly #debtors: Set<Tenant> = new Set()
   /** Number of tenants that are expected back. */
   #expected = 0
   /** The last one that was judged as part of a shared tenant. */
@@ -131,7 +131,7 @@ export class Ledger {
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
-    this.#debtors = []
+    this.#debtors.clear()
     this.#roster.clear()
     this.#expected = 0
     budget.begin(startMs, limit, most)
@@ -152,6 +152,7 @@ export class Ledger {
       const tenant = this.#roster.prepare(kept.name, kept.weight, kept)
       this.#open(tenant)
       tenant.debt = kept.debt
+      if (tenant.debt > 0) this.#debtors.add(tenant)
       tenant.exceeds = kept.exceeds
       if (kept.returnMs > budget.startMs) {
         tenant.returnMs = kept.returnMs
@@ -162,14 +163,8 @@ export class Ledger {
     const tenants = this.#roster.active()
     // If the limit is drawn from a pool, the pool knows the carried amounts.
     if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget)
-    for (const [at, tenant] of tenants.entries()) {
-      if (tenant.debt <= 0) continue
-      this.#debtors.push(tenant)
-      // It pays from its own share, which leaves that of one that comes later. In a sliding window, its use counts still.
-      const share = tenant.dueBesideOneMore
-      tenant.dues = Math.max(0, budget.most * share - (budget.isWhole ? 0 : memory.kept[at]!.used))
-      pay(tenant, budget.limit * share, budget)
-    }
+    // A debt is paid from the tenant's own share, which leaves that of one that comes later.
+    for (const tenant of tenants) pay(tenant, budget.limit * tenant.dueBesideOneMore, budget)
     for (const group of this.#groups) group.passed = group.carried + group.used
     for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
     this.#root.guarantee = budget.guaranteed
@@ -331,7 +326,9 @@ export class Ledger {
 
   /** Notes that the tenant at `place` owes an amount: it is paid before its next call is admitted. */
   owe(place: number, amount: number): void {
-    this.#roster.at(place).debt += amount
+    const tenant = this.#roster.at(place)
+    tenant.debt += amount
+    this.#debtors.add(tenant)
   }
 
   /** The active tenant of that name. */

@@ -160,7 +160,7 @@ describe('costs that are known afterwards', () => {
     expect(admitted).toBeGreaterThan(36)
   })
 
-  it('are paid from the next window on by a tenant that was away', () => {
+  it('are paid first by a tenant that was away', () => {
     const clock = manualClock()
     const escrow = new WeightedFairEscrow({ limit: 100, windowMs: WINDOW_MS, estimates: 'asked', clock })
     const late = escrow.check('debtor', 1)
@@ -169,12 +169,32 @@ describe('costs that are known afterwards', () => {
       clock.advance(WINDOW_MS)
       escrow.check('other', 1)
     }
-    expect(escrow.settle(late, 500)).toEqual({ settled: true, unpaid: 499 })
+    expect(escrow.settle(late, 40)).toEqual({ settled: true, unpaid: 39 })
+    // Half of the window is its own.
     let admitted = 0
     while (escrow.check('debtor', 1).allowed) admitted++
-    expect(admitted).toBe(50)
-    clock.advance(WINDOW_MS)
-    expect(escrow.check('debtor', 1).allowed).toBe(false)
+    expect(admitted).toBe(11)
+    expect(escrow.snapshot().used).toBe(51)
+  })
+
+  it('let a tenant that was away wait for as long as it owes more than its share', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 100, windowMs: WINDOW_MS, estimates: 'asked', clock })
+    const late = escrow.check('debtor', 1)
+    for (let i = 0; i < 3; i++) {
+      clock.advance(WINDOW_MS)
+      escrow.check('other', 1)
+    }
+    escrow.settle(late, 101)
+    const windows = Array.from({ length: 5 }, () => {
+      let admitted = 0
+      while (escrow.check('debtor', 1).allowed) admitted++
+      clock.advance(WINDOW_MS)
+      escrow.check('other', 1)
+      return admitted
+    })
+    expect(windows.slice(0, 2)).toEqual([0, 0])
+    expect(windows[4]).toBe(50)
   })
 
   it.each([

@@ -17,8 +17,6 @@ export interface Kept extends Place {
   readonly name: string
   readonly weight: number
   readonly debt: number
-  /** Without what it paid. */
-  readonly used: number
   readonly returnMs: number
   /** The cost above its part of the limit for which it was last refused, or Infinity. */
   readonly exceeds: number
@@ -80,9 +78,9 @@ export class Memory {
     const wants = (tenant: Tenant): boolean =>
       wantsMore(tenant) && (tenant.exceeds === Number.POSITIVE_INFINITY || tenant.exceeds <= this.reach)
     for (const tenant of tenants) if (wants(tenant)) this.#note(tenant)
-    const keep = (one: Absent, name: string, standing: Share, used = 0, exceeds = Number.POSITIVE_INFINITY): void => {
+    const keep = (one: Absent, name: string, standing: Share, exceeds = Number.POSITIVE_INFINITY): void => {
       const { weight, group, isNamed, returnMs, isHungry, debt } = one
-      this.kept.push({ name, weight, group, isNamed, debt, used, returnMs, exceeds, standing })
+      this.kept.push({ name, weight, group, isNamed, debt, returnMs, exceeds, standing })
       for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent)
         this.#groups.set(
           node,
@@ -94,10 +92,8 @@ export class Memory {
       tenant !== tenant.parent.shared && (tenant.hasAsked || (tenant.debt > 0 && !budget.isDrawn))
     const known = tenants.filter(counts)
     const served = mostServed(known, room)
-    for (const tenant of known) {
-      const { name, used, paid, exceeds } = tenant
-      if (!served.has(tenant)) keep(tenant, name, this.#standingOf(tenant, wants(tenant)), used - paid, exceeds)
-    }
+    for (const tenant of known)
+      if (!served.has(tenant)) keep(tenant, tenant.name, this.#standingOf(tenant, wants(tenant)), tenant.exceeds)
     let strangers = 0
     for (const [name, one] of roster.absent.all) {
       if (one.returnMs <= budget.startMs && one.debt === 0) continue

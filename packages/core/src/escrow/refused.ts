@@ -115,7 +115,7 @@ export function recount(from: Group | Tenant, tau: number): void {
   }
 }
 
-/** Debtors pay their dues from their claims, so that others lose nothing. Returns the sum. */
+/** Debtors pay from their claims, so that others lose nothing. Returns the sum. */
 export function payDebts(debtors: Iterable<Tenant>, budget: Budget): number {
   const before = budget.left
   for (const tenant of debtors) {
@@ -126,12 +126,10 @@ export function payDebts(debtors: Iterable<Tenant>, budget: Budget): number {
   return before - budget.left
 }
 
-/** A debtor pays of its dues, up to `most`. */
+/** A debtor pays, up to `most`. */
 export function pay(tenant: Tenant, most: number, budget: Budget): void {
-  const paid = Math.min(tenant.debt, tenant.dues, most)
+  const paid = Math.min(tenant.debt, most)
   tenant.debt -= paid
-  tenant.dues -= paid
-  tenant.paid += paid
   budget.charge(tenant, paid)
 }
 

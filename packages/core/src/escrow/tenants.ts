@@ -95,9 +95,6 @@ export class Tenant extends Node {
   lends = false
   /** Amounts that could not be charged. */
   debt = 0
-  /** The part of that which it pays in this window, and has paid, without asking. */
-  dues = 0
-  paid = 0
   /** It has asked for something in this window. */
   hasAsked = false
   /** Time until which it may return if it was refused when it last asked; 0 if it was not. */
@@ -137,8 +134,6 @@ export class Tenant extends Node {
     this.lends = false
     this.isNamed = isNamed
     this.debt = 0
-    this.dues = 0
-    this.paid = 0
     this.hasAsked = false
     this.returnMs = 0
     this.before = undefined
