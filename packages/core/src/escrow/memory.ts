@@ -101,7 +101,8 @@ export class Memory {
       else this.left.set(name, one)
     }
     for (const { name, weight, group, isNamed, returnMs, isHungry, debt } of served)
-      if (debt > 0 && this.left.size < roster.most) this.left.set(name, { weight, group, isNamed, returnMs, isHungry, debt })
+      if (debt > 0 && this.left.size < roster.most)
+        this.left.set(name, { weight, group, isNamed, returnMs, isHungry, debt })
   }
 
   /** One that wanted more than its part, in vain, stands as if it had used its guarantee. */
