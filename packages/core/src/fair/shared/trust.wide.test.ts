@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
-import type { Amount, ClockReport, Ended, ReportedPeriod, SlotSums } from './report.js'
+import type { Amount, ClockReport, Ended, PeriodSums, ReportedPeriod, SlotSums } from './report.js'
 import { consensus, ReportedOutcomes, typical } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
