@@ -18,8 +18,6 @@ const CAREFUL_ENOUGH = 30
  * most have not ended yet, and what was measured below the level shows their start only.
  */
 const UNFINISHED = 3
-/** Largest part of a climb's first level by which a doubt goes below it. */
-const DEEPEST = 4
 /** Ratio of the time of a round to that with waiting requests from which on its throughput is that of the demand. */
 const IDLE = 1.2
 /** Number of ends of which none happens by chance once in twenty times. */
@@ -330,8 +328,7 @@ export class Climb {
     }
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
-      const lowest = enough === this.#below ? this.from / DEEPEST : 0
-      this.#limit = Math.max(this.#min, Math.round(Math.max(enough.level, lowest)))
+      this.#limit = Math.max(this.#min, Math.round(enough.level))
       this.#doubt = { lower: this.#limit, table }
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
