@@ -1,6 +1,5 @@
 import type { Refusal } from '../admission/refusal.js'
-import { Alarm } from '../alarm.js'
-import type { Clock } from '../clock.js'
+import { Alarm, type Clock } from '../clock.js'
 import { DeadlineQueue } from '../containers.js'
 import type { Flow } from '../path.js'
 import type { Refused, Standing } from '../sfq/options.js'
