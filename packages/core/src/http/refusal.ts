@@ -44,7 +44,7 @@ export function statusOfRefusal(refusal: Refusal): 429 | 503 {
 export function retryAfterSeconds(retryAfterMs: number, random: Random): number | undefined {
   if (!Number.isFinite(retryAfterMs)) return undefined
   // The largest times that a number could name would be written with an exponent.
-  const least = Math.max(1, whole(Math.ceil(retryAfterMs / 1_000)))
+  const least = Math.max(1, secondsOf(retryAfterMs))
   const spread = Math.max(1, Math.floor(least / 2))
   return least + Math.floor(random() * (spread + 1))
 }
@@ -106,11 +106,12 @@ export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always
   const policies: string[] = []
   const states: string[] = []
   for (const quota of quotas) {
-    const remaining = whole(Math.floor(quota.remaining))
+    const remaining = whole(quota.remaining)
     if (when === 'near' && quota.remaining >= NEAR * quota.limit && remaining > 0) continue
     const name = quoted(quota.policy)
-    policies.push(`${name};q=${whole(Math.floor(quota.guarantee))}${windowOf(quota)}`)
-    states.push(`${name};r=${remaining};t=${whole(Math.ceil(quota.resetAfterMs / 1000))}`)
+    const window = quota.windowMs === undefined ? '' : `;w=${Math.max(1, secondsOf(quota.windowMs))}`
+    policies.push(`${name};q=${whole(quota.guarantee)}${window}`)
+    states.push(`${name};r=${remaining};t=${secondsOf(quota.resetAfterMs)}`)
   }
   return policies.length === 0 ? undefined : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') }
 }
@@ -120,13 +121,14 @@ export function policyName(name: string): string {
   return name.replace(/[^\x20-\x7e]/g, '?')
 }
 
-function windowOf({ windowMs }: Quota): string {
-  return windowMs === undefined ? '' : `;w=${Math.max(1, whole(Math.ceil(windowMs / 1000)))}`
+/** A number, rounded down, as an integer of a structured field. */
+function whole(number: number): number {
+  return number > 0 ? Math.min(MOST, Math.floor(number)) : 0
 }
 
-/** A whole number as an integer of a structured field. */
-export function whole(number: number): number {
-  return number > 0 ? Math.min(MOST, number) : 0
+/** Whole seconds, rounded up. */
+function secondsOf(ms: number): number {
+  return whole(Math.ceil(ms / 1_000))
 }
 
 /** A string of a structured field. */
