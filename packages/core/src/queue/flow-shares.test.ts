@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { TurnoverMap } from '../containers.js'
@@ -55,7 +56,7 @@ it('shares are never above max-min, and exactly that when nothing changes any mo
         expect(close(shares.shareOf(each, amount, changes), each.due * level)).toBe(true)
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: byWidth(200, 1_000) },
   )
 })
 
