@@ -2,7 +2,7 @@ import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Quota } from '../admission/decision.js'
-import { policyName, rateLimitFields } from './rate-limit-fields.js'
+import { policyName, rateLimitFields } from './refusal.js'
 
 const quota: Quota = {
   policy: 'budget',

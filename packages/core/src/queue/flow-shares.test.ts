@@ -1,8 +1,8 @@
 import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { TurnoverMap } from '../turnover-map.js'
-import { MaxMin } from './flow-shares.js'
+import { TurnoverMap } from '../containers.js'
+import { MaxMin } from './slots.js'
 
 interface Member {
   wants: number
