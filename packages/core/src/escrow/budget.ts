@@ -13,6 +13,13 @@ export const TIE: number = 1 + 1e-9
 /** Longest wait for the return of refused tenants, as a part of the window. */
 const PATIENCE = 0.6
 
+/**
+ * The part of a claim that ages in a sliding window whose budget comes back. If that is even, the claim of a silent
+ * tenant is τ·(1 − τ) of its guarantee: at most the rest of this. A window that lends more at its end than it keeps at
+ * its start would get it back late, and lend it later still, until all use gathers at the end.
+ */
+const AGES = 3 / 4
+
 /** The budget of one window: its limit, the remainder, and the remaining time. */
 export class Budget {
   readonly windowMs: number
@@ -24,8 +31,9 @@ export class Budget {
    * return.
    */
   paceFromMs = 0
-  /** The elapsed share of the time since then: 0 with a strict reserve. */
+  /** The elapsed share of the time since then: 0 with a strict reserve, and `mostTau` at most. */
   tau = 0
+  mostTau = 1
   limit = 0
   /** The largest limit in this window. */
   most = 0
@@ -92,6 +100,7 @@ export class Budget {
     this.left = 0
     this.offset = 0
     this.limitTo(limit, most)
+    this.mostTau = this.isWhole ? 1 : AGES
   }
 
   /** Claims do not age before this time, unless that is late in the window. */
@@ -116,11 +125,11 @@ export class Budget {
     if (nowMs <= this.nowMs) return
     this.nowMs = nowMs
     const sinceMs = nowMs - this.paceFromMs
-    if (this.reserve === 'paced' && sinceMs > 0) this.tau = Math.min(1, sinceMs / this.agingMs)
+    if (this.reserve === 'paced' && sinceMs > 0) this.tau = Math.min(this.mostTau, sinceMs / this.agingMs)
   }
 
   /** Whether the use of a node and `cost` are more than its part of the limit. */
-  exceedsPart({ used, elsewhere, due }: Node, cost: number): boolean {
+  exceedsPart({ used, elsewhere, due }: Pick<Node, 'used' | 'elsewhere' | 'due'>, cost: number): boolean {
     return used + elsewhere + cost > due * this.most + this.tolerance
   }
 

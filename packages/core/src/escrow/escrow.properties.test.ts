@@ -62,7 +62,7 @@ class Pair {
       must(this.escrow.peek(tenant, decision.remaining).allowed, () => `not what remains after ${show(decision)}`)
     if (decision.allowed) this.#account(decision.resetAtMs, cost)
     this.decisions.push(decision)
-    const answer = this.plain.check(tenant, this.weights.get(tenant)!, cost, this.nowMs)
+    const answer = this.plain.check(tenant, this.weights.get(tenant)!, cost, this.nowMs, decision.retryAfterMs)
     const { allowed, reason, guarantee } = answer
     const got = decision.reason ?? (decision.borrowed ? 'borrows' : 'within')
     must(got === reason && decision.allowed === allowed, () => `expected ${reason}, got ${show(decision)}`)
@@ -104,11 +104,11 @@ class Pair {
   }
 
   /** Not earlier than enough will be free, and no later, unless that is much later. */
-  #isToldExactly(toldMs: number, latestMs: number, { lackIn }: PlainAnswer): boolean {
+  #isToldExactly(toldMs: number, latestMs: number, { lacks: [before, then] }: PlainAnswer): boolean {
     const slack = 2 * this.plain.tolerance
     if (toldMs < 1 || toldMs >= latestMs + 1e-6) return false
-    if (Math.abs(toldMs - latestMs) >= 1e-6 && lackIn(toldMs) > slack) return false
-    return toldMs === 1 || lackIn(toldMs - 1e-3) >= -slack
+    if (Math.abs(toldMs - latestMs) >= 1e-6 && then > slack) return false
+    return toldMs === 1 || before >= -slack
   }
 
   /** When enough will be free, if others' claims go on fading as they do now; unless that is never or much later. */

@@ -208,7 +208,7 @@ export class Judgement implements Debtor {
     if (this.verdict === 'exhausted' || budget.reserve === 'strict') return waitMs
     const { claims } = tenant.parent
     if (tenant.parent.parent === undefined && claims !== undefined) {
-      const latest = Math.min(1, tau + (windowMs * RETRY) / budget.agingMs)
+      const latest = Math.min(budget.mostTau, tau + (windowMs * RETRY) / budget.agingMs)
       const weight = !tenant.active || tenant.released > 0 ? 0 : tenant.weight
       const level = tenant.active ? tenant.parent.level : this.#level
       const at = claims.fadedBy(level, tau, latest, left - amount, weight, tenant.passed)

@@ -6,6 +6,7 @@ import { Memory } from './memory.js'
 import {
   borrowFromLenders,
   lend,
+  pay,
   payDebts,
   reclaim,
   recount,
@@ -69,6 +70,8 @@ export class Ledger {
   readonly #debtors: Set<Tenant> = new Set()
   /** Number of tenants that are expected back. */
   #expected = 0
+  /** The last one that was judged as part of a shared tenant. */
+  #stranger = { name: SHARED, weight: 1 }
 
   /** `root` is a group's root without active children; without one, all tenants are in one group. */
   constructor(windowMs: number, reserve: Reserve, maxStrangers: number, root: Group = new Group(1, undefined, 0)) {
@@ -137,7 +140,9 @@ export class Ledger {
     this.#root.active = true
     this.#root.guarantee = limit
     this.#root.part = 1
-    if (memory !== undefined && memory.kept.length > 0) this.#bringBack(memory)
+    if (memory === undefined) return
+    if (memory.kept.length > 0) this.#bringBack(memory)
+    for (const [name, one] of memory.left) this.#roster.absent.all.set(name, one)
   }
 
   #bringBack(memory: Memory): void {
@@ -147,6 +152,7 @@ export class Ledger {
       const tenant = this.#roster.prepare(kept.name, kept.weight, kept)
       this.#open(tenant)
       tenant.debt = kept.debt
+      if (tenant.debt > 0) this.#debtors.add(tenant)
       tenant.exceeds = kept.exceeds
       if (kept.returnMs > budget.startMs) {
         tenant.returnMs = kept.returnMs
@@ -157,12 +163,8 @@ export class Ledger {
     const tenants = this.#roster.active()
     // If the limit is drawn from a pool, the pool knows the carried amounts.
     if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget)
-    for (const tenant of tenants) {
-      // A debt is paid from the tenant's own share, which leaves that of one that comes later.
-      const charged = Math.min(tenant.debt, budget.limit * tenant.dueBesideOneMore)
-      this.owe(tenant.place, -charged)
-      this.#budget.charge(tenant, charged)
-    }
+    // A debt is paid from the tenant's own share, which leaves that of one that comes later.
+    for (const tenant of tenants) pay(tenant, budget.limit * tenant.dueBesideOneMore, budget)
     for (const group of this.#groups) group.passed = group.carried + group.used
     for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
     this.#root.guarantee = budget.guaranteed
@@ -229,7 +231,10 @@ export class Ledger {
     if (tenant !== undefined) {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)
     } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
-    else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
+    else {
+      tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
+      this.#stranger = { name, weight }
+    }
     // It pays its debt first.
     this.#decide(tenant, cost + tenant.debt)
     if (this.judged.exceeds && this.judged.verdict === 'over-share') borrowFromLenders(this.judged, this.#budget)
@@ -285,18 +290,14 @@ export class Ledger {
   turnAway(retryMs: number = this.judged.retryMs): void {
     const { tenant, cost } = this.judged
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
-    if (!tenant.active) {
-      const { name, weight, parent: group, isNamed } = tenant
-      if (name !== SHARED)
-        this.#roster.absent.note(name, {
-          weight,
-          group,
-          isNamed,
-          returnMs,
-          isHungry: this.#budget.exceedsPart(tenant, cost),
-        })
-      return
+    const isShared = tenant.name === SHARED
+    if (isShared || !tenant.active) {
+      const { parent: group, isNamed, due } = tenant
+      const { name, weight } = isShared ? this.#stranger : tenant
+      const isHungry = this.#budget.exceedsPart({ used: 0, elsewhere: 0, due }, cost)
+      this.#roster.absent.note(name, { weight, group, isNamed, returnMs, isHungry })
     }
+    if (!tenant.active) return
     this.#return(tenant)
     tenant.returnMs = returnMs
   }
@@ -327,7 +328,7 @@ export class Ledger {
   owe(place: number, amount: number): void {
     const tenant = this.#roster.at(place)
     tenant.debt += amount
-    if (tenant.debt > 0) this.#debtors.add(tenant)
+    this.#debtors.add(tenant)
   }
 
   /** The active tenant of that name. */

@@ -2,8 +2,12 @@ import { type Budget, RETRY, TIE } from './budget.js'
 import type { Group } from './group.js'
 import type { Absent, Node, Place, Roster, Tenant } from './tenants.js'
 
-/** The part of the places for strangers that those of the last window may take. */
+/**
+ * The parts of the places for strangers that those of the last window may take: those that were active, and those that
+ * were refused before they were.
+ */
 const KEPT = 1 / 2
+const KEPT_REFUSED = 1 / 4
 
 /** Most that is carried for a call that comes first, in limits: sums of more are not as exact as the tolerance. */
 const MOST_CARRIED = 1e6
@@ -50,6 +54,8 @@ interface WantedBounds {
  */
 export class Memory {
   readonly kept: Kept[] = []
+  /** Those that were refused, or owe something, and for which there is no place yet: first come, first kept. */
+  readonly left: Map<string, Absent> = new Map()
   readonly #bounds: Map<Group, WantedBounds> = new Map()
   readonly #groups: Map<Group, Share> = new Map()
   /** The largest cost that may be served in the next window, by this one. Larger ones have no precedence. */
@@ -61,9 +67,9 @@ export class Memory {
   /** Reads the tenants of a window. */
   constructor(roster: Roster, budget: Budget) {
     const tenants = roster.active()
-    const absent = roster.absent.all
     this.#limit = budget.most
     const room = Math.floor(roster.most * KEPT)
+    const roomRefused = Math.min(Math.ceil(roster.most * KEPT_REFUSED), roster.most - 1 - room)
     if (tenants.length > 0 && !budget.isDrawn) {
       const most = mostOf(tenants, budget)
       this.failed = failedOf(tenants, budget, most)
@@ -72,13 +78,8 @@ export class Memory {
     const wants = (tenant: Tenant): boolean =>
       wantsMore(tenant) && (tenant.exceeds === Number.POSITIVE_INFINITY || tenant.exceeds <= this.reach)
     for (const tenant of tenants) if (wants(tenant)) this.#note(tenant)
-    const keep = (
-      name: string,
-      { weight, group, isNamed, returnMs, isHungry, debt }: Absent,
-      standing = this.#newcomer(group, isHungry),
-      exceeds = Number.POSITIVE_INFINITY,
-    ): void => {
-      if (!isNamed && this.kept.length >= room) return
+    const keep = (one: Absent, name: string, standing: Share, exceeds = Number.POSITIVE_INFINITY): void => {
+      const { weight, group, isNamed, returnMs, isHungry, debt } = one
       this.kept.push({ name, weight, group, isNamed, debt, returnMs, exceeds, standing })
       for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent)
         this.#groups.set(
@@ -86,17 +87,22 @@ export class Memory {
           node.active ? this.#standingOf(node, this.#bounds.has(node)) : this.#newcomer(node.parent, isHungry),
         )
     }
-    for (const tenant of tenants) {
-      const { name, weight, parent: group, isNamed, hasAsked, isHungry, returnMs, exceeds } = tenant
-      const debt = tenant.debt + (absent.get(name)?.debt ?? 0)
-      // A member of a pool has nothing of which to pay for a tenant that does not ask there.
-      if (tenant === group.shared || !(hasAsked || (debt > 0 && !budget.isDrawn))) continue
-      const standing = this.#standingOf(tenant, wants(tenant))
-      keep(name, { weight, group, isNamed, returnMs, isHungry, debt }, standing, exceeds)
+    // A member of a pool has nothing of which to pay for a tenant that does not ask there.
+    const counts = (tenant: Tenant): boolean =>
+      tenant !== tenant.parent.shared && (tenant.hasAsked || (tenant.debt > 0 && !budget.isDrawn))
+    const known = tenants.filter(counts)
+    const served = mostServed(known, room)
+    for (const tenant of known)
+      if (!served.has(tenant)) keep(tenant, tenant.name, this.#standingOf(tenant, wants(tenant)), tenant.exceeds)
+    let strangers = 0
+    for (const [name, one] of roster.absent.all) {
+      if (one.returnMs <= budget.startMs && one.debt === 0) continue
+      if (one.isNamed || strangers++ < roomRefused) keep(one, name, this.#newcomer(one.group, one.isHungry))
+      else this.left.set(name, one)
     }
-    if (absent.size === 0) return
-    const known = new Set(tenants.map(({ name }) => name))
-    for (const [name, one] of absent) if (!known.has(name)) keep(name, one)
+    for (const { name, weight, group, isNamed, returnMs, isHungry, debt } of served)
+      if (debt > 0 && this.left.size < roster.most)
+        this.left.set(name, { weight, group, isNamed, returnMs, isHungry, debt })
   }
 
   /** One that wanted more than its part, in vain, stands as if it had used its guarantee. */
@@ -338,6 +344,14 @@ function largest(members: readonly Sibling[], of: 'cost' | 'exceeds'): Sibling |
 /** The relevant amount of a node, per weight. */
 function shareOf({ used, ahead, elsewhere, weight }: Node): number {
   return (used + ahead + elsewhere) / weight
+}
+
+/** The strangers for which there is no `room`: those that got the largest part of their own. */
+function mostServed(tenants: readonly Tenant[], room: number): ReadonlySet<Tenant> {
+  const strangers = tenants.filter(({ isNamed }) => !isNamed)
+  if (strangers.length <= room) return new Set()
+  const partOf = ({ used, ahead, elsewhere, due }: Tenant): number => (used + ahead + elsewhere) / due
+  return new Set(strangers.sort((a, b) => partOf(a) - partOf(b)).slice(room))
 }
 
 function asksOf(cost: number): number {

@@ -298,6 +298,65 @@ describe('tenants that ask for nearly all of the limit, at any interval', () => 
   })
 })
 
+describe('a memory that has no room for all', () => {
+  /** Calls refused to tenants that want half of their part, in each window; all others come before them each time. */
+  function refusals(world: { window: 'fixed' | 'sliding'; reserve: 'strict' | 'paced' } & Crowd, windows: number) {
+    const { window, reserve, maxTenants, greedy, polite, cost } = world
+    const clock = manualClock()
+    const options = { limit: LIMIT, windowMs: WINDOW_MS, window, reserve, maxTenants, clock } as const
+    const escrow = new WeightedFairEscrow(options)
+    const refused = Array.from({ length: windows }, () => 0)
+    for (let poll = 0; poll < 10 * windows; poll++) {
+      for (let i = 0; i < greedy; i++) while (escrow.check(`greedy-${i}`, cost).allowed);
+      for (let i = 0; i < polite && poll >= 30; i++)
+        if (!escrow.check(`polite-${i}`, LIMIT / (greedy + polite) / 20).allowed) refused[Math.floor(poll / 10)]!++
+      clock.advance(WINDOW_MS / 10)
+    }
+    return refused
+  }
+  interface Crowd {
+    maxTenants: number
+    greedy: number
+    polite: number
+    cost: number
+  }
+
+  it.each([
+    ['fixed', 'paced', 5, 100],
+    ['fixed', 'strict', 8, 5],
+    ['sliding', 'paced', 5, 100],
+    ['sliding', 'paced', 5, 5],
+    ['sliding', 'strict', 9, 5],
+  ] as const)(
+    'has some for one that was refused: %s, %s, after %d with calls of %d',
+    (window, reserve, greedy, cost) => {
+      const refused = refusals({ window, reserve, maxTenants: 10, greedy, polite: 1, cost }, 30)
+      expect(refused.slice(20)).toEqual(Array.from({ length: 10 }, () => 0))
+    },
+  )
+
+  it('has some for all that were refused, over random crowds', () => {
+    const worlds = fc.record({
+      window: fc.constantFrom<'fixed' | 'sliding'>('fixed', 'sliding'),
+      reserve: fc.constantFrom<'strict' | 'paced'>('strict', 'paced'),
+      maxTenants: fc.integer({ min: 3, max: 12 }),
+      greedy: fc.integer({ min: 1, max: 11 }),
+      polite: fc.integer({ min: 1, max: 2 }),
+      cost: fc.integer({ min: 3, max: 10 }),
+    })
+    fc.assert(
+      fc.property(worlds, (world) => {
+        // All have a name in one window.
+        const greedy = Math.min(world.greedy, world.maxTenants - world.polite)
+        const late = refusals({ ...world, greedy }, 30).slice(15)
+        const asked = 10 * world.polite * late.length
+        expect(late.reduce((sum, one) => sum + one, 0) / asked).toBeLessThanOrEqual(0.25)
+      }),
+      propertyRuns(),
+    )
+  })
+})
+
 describe('a tenant that was refused for more than its part of the limit', () => {
   function refused(others: number) {
     const clock = manualClock()

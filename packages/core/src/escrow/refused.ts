@@ -120,12 +120,17 @@ export function payDebts(debtors: Iterable<Tenant>, budget: Budget): number {
   const before = budget.left
   for (const tenant of debtors) {
     locate(tenant)
-    const paid = Math.min(tenant.debt, tenant.ownClaim(budget.tau), Math.max(0, budget.left))
-    tenant.debt -= paid
-    budget.charge(tenant, paid)
+    pay(tenant, Math.min(tenant.ownClaim(budget.tau), Math.max(0, budget.left)), budget)
     recount(tenant, budget.tau)
   }
   return before - budget.left
+}
+
+/** A debtor pays, up to `most`. */
+export function pay(tenant: Tenant, most: number, budget: Budget): void {
+  const paid = Math.min(tenant.debt, most)
+  tenant.debt -= paid
+  budget.charge(tenant, paid)
 }
 
 /** Releases a tenant's claim, or with -1 ends that. */

@@ -8,6 +8,7 @@ import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { must, SUMMED } from './fixtures/must.js'
 import { type Trace, traces } from './fixtures/trace.js'
+import { hierarchy } from './hierarchy.js'
 import type { EscrowOptions } from './options.js'
 
 const WINDOW_MS = 1000
@@ -138,6 +139,72 @@ interface Spent {
   readonly atMs: number
   amount: number
 }
+
+describe('tenants that want less than their part, at an even pace, beside greedy ones', () => {
+  interface Polite {
+    /** Parts of its share: of a call, and of its use in a window. */
+    readonly call: number
+    readonly use: number
+  }
+
+  /** The part of the calls of each polite tenant that is refused. */
+  function refused(greedy: readonly number[], polite: readonly Polite[], isTree: boolean): number[] {
+    const names = [...greedy.map((_, i) => `greedy-${i}`), ...polite.map((_, i) => `polite-${i}`)]
+    // The first polite one is in a group with the greedy ones.
+    const inside = names.slice(0, greedy.length + 1)
+    const outside = names.slice(greedy.length + 1)
+    const groups = [inside, outside].filter(({ length }) => length > 0)
+    const children = groups.map((group) => ({
+      ...{ name: `${group[0]}…`, weight: group.length },
+      children: group.map((name) => ({ name })),
+    }))
+    const { escrow, clock } = escrowOf(isTree ? { tree: hierarchy({ name: 'all', children }) } : {})
+    const share = 1000 / names.length
+    const counts = polite.map(({ call, use }) => ({
+      cost: call * share,
+      everyMs: (call / use) * WINDOW_MS,
+      at: 0,
+      no: 0,
+    }))
+    for (let ms = 0; ms < 8 * WINDOW_MS; ms += 5) {
+      for (const [i, cost] of greedy.entries()) escrow.check(`greedy-${i}`, cost)
+      for (const [i, one] of counts.entries())
+        while (one.at * one.everyMs <= ms) {
+          one.at++
+          if (!escrow.check(`polite-${i}`, one.cost).allowed && ms > 3 * WINDOW_MS) one.no++
+        }
+      clock.advance(5)
+    }
+    return counts.map(({ no, everyMs }) => no / ((5 * WINDOW_MS) / everyMs))
+  }
+
+  it('are hardly ever refused, since use does not gather at the ends of windows', () => {
+    const part = (min: number, max: number) => fc.double({ min, max, noNaN: true })
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 5, max: 15 }), { minLength: 1, maxLength: 2 }),
+        fc.array(fc.record({ call: part(0.005, 0.05), use: part(0.2, 0.9) }), { minLength: 1, maxLength: 3 }),
+        fc.boolean(),
+        (greedy, polite, isTree) => {
+          for (const part of refused(greedy, polite, isTree)) expect(part).toBeLessThanOrEqual(0.05)
+        },
+      ),
+      {
+        ...propertyRuns(),
+        examples: [
+          [
+            [9, 10],
+            [
+              { call: 0.04, use: 0.36 },
+              { call: 0.048, use: 0.75 },
+            ],
+            true,
+          ],
+        ],
+      },
+    )
+  })
+})
 
 /** Runs a trace in a sliding window, and records all spending. */
 function run(trace: Trace): void {

@@ -111,6 +111,10 @@ export class Tenant extends Node {
     this.place = place
   }
 
+  get group(): Group {
+    return this.parent
+  }
+
   get waits(): boolean {
     return this.waitsFor < Number.POSITIVE_INFINITY
   }
@@ -186,6 +190,7 @@ export class Roster {
   prepare(name: string, weight: number, { group, isNamed }: Place): Tenant {
     const tenant = this.#tenants[this.#count]!
     tenant.become(name, weight, group, isNamed)
+    tenant.debt = this.absent.all.get(name)?.debt ?? 0
     return tenant
   }
 
@@ -197,6 +202,7 @@ export class Roster {
       return
     }
     this.#byName.set(tenant.name, tenant)
+    this.absent.all.delete(tenant.name)
     if (!tenant.isNamed) this.#strangers++
   }
 
