@@ -1,5 +1,7 @@
 import type { After, Clock } from '../../clock.js'
 import type { PoolAccount, Wish } from './account.js'
+import type { DrawingSettings } from './options.js'
+import { pulseOf } from './store.js'
 
 /** A heartbeat is delayed by this factor: usually, a refused tenant has asked again by then. */
 const LATE = 1.125
@@ -19,16 +21,14 @@ interface Beating {
 /** One timer: sends a heartbeat at regular intervals while needed, and after an interval without events. */
 export class Pulse {
   readonly #everyMs: number
-  readonly #clock: Clock
-  readonly #after: After
+  readonly #settings: DrawingSettings
   readonly #beating: Beating
   #cancel: (() => void) | undefined
   #dueMs = 0
 
-  constructor(everyMs: number, clock: Clock, after: After, beating: Beating) {
-    this.#everyMs = everyMs
-    this.#clock = clock
-    this.#after = after
+  constructor(settings: DrawingSettings, beating: Beating) {
+    this.#everyMs = pulseOf(settings.terms.windowMs)
+    this.#settings = settings
     this.#beating = beating
   }
 
@@ -53,13 +53,13 @@ export class Pulse {
     const idleMs = usedMs + this.#everyMs
     const nextMs = idleMs > nowMs ? Math.min(idleMs, signMs) : signMs
     this.#dueMs = nextMs
-    this.#cancel = this.#after(Math.max(1, nextMs - nowMs), () => this.#ring())
+    this.#cancel = this.#settings.after(Math.max(1, nextMs - nowMs), () => this.#ring())
   }
 
   #ring(): void {
     this.stop()
     if (!this.#beating.isOpen()) return
-    const nowMs = this.#clock()
+    const nowMs = this.#settings.clock()
     const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
     if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs * LATE) this.#beating.sign(isIdle)
     this.#set(nowMs)
@@ -121,22 +121,18 @@ interface WaitingErrand {
  */
 export class DrawQueue {
   readonly #account: PoolAccount
-  readonly #clock: Clock
-  readonly #after: After
-  readonly #timeoutMs: number
+  readonly #settings: DrawingSettings
   readonly #waiters: Set<WaitingErrand> = new Set()
 
-  constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
+  constructor(account: PoolAccount, settings: DrawingSettings) {
     this.#account = account
-    this.#clock = clock
-    this.#after = after
-    this.#timeoutMs = timeoutMs
+    this.#settings = settings
   }
 
   /** Draws leases until the errand is done: synchronously if the store answers synchronously. */
   run<Result>(errand: Errand<Result>): Result | Promise<Result> {
     for (;;) {
-      const nowMs = this.#clock()
+      const nowMs = this.#settings.clock()
       const hadFailed = this.#account.hasFailed
       // The errands in front have caused the line to be served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
@@ -172,6 +168,7 @@ export class DrawQueue {
   }
 
   #wait<Result>(errand: Errand<Result>): Promise<Result> {
+    const { storeTimeoutMs, clock, after } = this.#settings
     return new Promise((resolve) => {
       const finish = (result: Result): void => {
         cancel()
@@ -188,7 +185,7 @@ export class DrawQueue {
         },
         giveUp: () => finish(errand.giveUp()),
       }
-      const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
+      const cancel = countdown(storeTimeoutMs, clock, after, () => {
         if (!waiter.attempt()) waiter.giveUp()
       })
       this.#waiters.add(waiter)
@@ -212,7 +209,7 @@ export class DrawQueue {
         const { errand } = waiter
         const lease = this.#account.hasFailed
           ? undefined
-          : this.#account.draw(() => this.#wishOf(errand), this.#clock())
+          : this.#account.draw(() => this.#wishOf(errand), this.#settings.clock())
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return

@@ -17,7 +17,7 @@ import {
 } from './options.js'
 import { Reports } from './reports.js'
 import { watched } from './sleep.js'
-import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
+import { fuzzOf, OTHERS, type PoolTerms, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
 const LEAST_BACK = 0.1
@@ -71,15 +71,15 @@ export class PoolMember {
   /** `owner` is the escrow that makes these decisions. */
   constructor(owner: object, settings: DrawingSettings) {
     this.#owner = owner
-    const { terms, member, store, maxTenants, storeTimeoutMs, after, onStoreFailure } = settings
-    this.#settings = settings
+    const { terms, maxTenants, onStoreFailure } = settings
     this.#clock = watched(settings.clock, settings.wallClock, () => this.#account.doubt())
+    this.#settings = { ...settings, clock: this.#clock }
     this.terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(maxTenants)
     this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
-    this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
+    this.#account = new PoolAccount(this.#settings, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
@@ -103,8 +103,8 @@ export class PoolMember {
       failed: (failure) => tellOf(failure, onStoreFailure),
     })
     this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, this.#reports, this.groups)
-    this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
-    this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
+    this.#queue = new DrawQueue(this.#account, this.#settings)
+    this.#pulse = new Pulse(this.#settings, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
       isOpen: () => !this.#isClosed && this.#credit.isOpen(this.#credit.now()),
