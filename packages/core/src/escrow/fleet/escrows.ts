@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { requireFunction, requireNumber, requireOptions, requireText, show } from '../../options.js'
-import { systemRandom } from '../../random.js'
+import { randomId, systemRandom } from '../../random.js'
 import { requireWeight } from '../../weight.js'
 import { NOTHING_SETTLED, type Settled } from '../decision.js'
 import type { Group } from '../group.js'
@@ -11,7 +11,6 @@ import {
   type DrawingOptions,
   type DrawingSettings,
   drawingSettings,
-  incarnation,
   type LeasedDecision,
   type LeasedEscrowOptions,
   type LeasedSnapshot,
@@ -174,17 +173,8 @@ class DrawingEscrow {
   #unknown(tenant: string, cost: number): LeasedTicket {
     const nowMs = this.#settings.clock()
     const resetAtMs = nowMs + this.windowMs
-    return new LeasedTicket(
-      this,
-      undefined,
-      tenant,
-      cost,
-      'unknown',
-      Number.POSITIVE_INFINITY,
-      undefined,
-      resetAtMs,
-      nowMs,
-    )
+    const never = Number.POSITIVE_INFINITY
+    return new LeasedTicket(this, undefined, tenant, cost, 'unknown', never, undefined, resetAtMs, nowMs)
   }
 
   /** The group of a tenant; undefined: it is one of the root's; null: it has no place. */
@@ -217,17 +207,12 @@ class DrawingEscrow {
     if (known !== undefined) return known
     const parent = group.parent!
     const above = parent === this.#places!.root ? this.#root : this.#join(parent).member
-    const { store } = this.#settings
+    const { store, clock } = this.#settings
     // The present terms: the limit may have been set since the escrow was created.
     const terms = { ...this.#root.terms, name: `${this.#settings.terms.name}/${this.#names.get(group)}` }
     const name = groupName(this.#names.get(group)!)
     const member = this.#memberOf(
-      {
-        ...this.#settings,
-        terms,
-        store: new GroupStore(store, above, name, this.#settings.clock),
-        onStoreError: 'refuse',
-      },
+      { ...this.#settings, terms, store: new GroupStore(store, above, name, clock), onStoreError: 'refuse' },
       group,
     )
     const joined = { name, member }
@@ -352,6 +337,6 @@ export class FederatedFairEscrow extends DrawingEscrow {
     const drawing = drawingSettings('escrow', options, ['region', 'pool'], pool.clock)
     requireText('region', region)
     const { terms, store } = pool
-    super({ ...drawing, terms, store, member: `${region}/${incarnation(systemRandom)}` })
+    super({ ...drawing, terms, store, member: `${region}/${randomId(systemRandom)}` })
   }
 }
