@@ -1,4 +1,5 @@
 import type { After, Clock } from '../../clock.js'
+import { andThen } from '../../rejection.js'
 import type { PoolAccount, Wish } from './account.js'
 import type { DrawingSettings } from './options.js'
 import { pulseOf } from './store.js'
@@ -106,11 +107,9 @@ export interface Errand<Result> {
 }
 
 /** A check or a settlement that waits for a lease. */
-interface WaitingErrand {
+interface Waiter {
   readonly errand: Errand<unknown>
-  /** Tries to complete; false if more has to be drawn. */
-  attempt(): boolean
-  giveUp(): void
+  finish(result: unknown): void
 }
 
 /**
@@ -122,7 +121,7 @@ interface WaitingErrand {
 export class DrawQueue {
   readonly #account: PoolAccount
   readonly #settings: DrawingSettings
-  readonly #waiters: Set<WaitingErrand> = new Set()
+  readonly #waiters: Set<Waiter> = new Set()
 
   constructor(account: PoolAccount, settings: DrawingSettings) {
     this.#account = account
@@ -164,30 +163,19 @@ export class DrawQueue {
     if (isDrawn || most <= 1) return done
     const again = (): void | Promise<void> =>
       this.#account.hasFailed && !wasCalling ? undefined : this.drawOwn(wish, now, most - 1)
-    return done instanceof Promise ? done.then(again) : again()
+    return andThen<void, void>(done, again)
   }
 
   #wait<Result>(errand: Errand<Result>): Promise<Result> {
     const { storeTimeoutMs, clock, after } = this.#settings
     return new Promise((resolve) => {
-      const finish = (result: Result): void => {
+      const finish = (result: unknown): void => {
         cancel()
         this.#waiters.delete(waiter)
-        resolve(result)
+        resolve(result as Result)
       }
-      const waiter: WaitingErrand = {
-        errand,
-        attempt: () => {
-          const result = errand.attempt()
-          if (result === undefined) return false
-          finish(result)
-          return true
-        },
-        giveUp: () => finish(errand.giveUp()),
-      }
-      const cancel = countdown(storeTimeoutMs, clock, after, () => {
-        if (!waiter.attempt()) waiter.giveUp()
-      })
+      const waiter: Waiter = { errand, finish }
+      const cancel = countdown(storeTimeoutMs, clock, after, () => finish(errand.attempt() ?? errand.giveUp()))
       this.#waiters.add(waiter)
     })
   }
@@ -204,9 +192,10 @@ export class DrawQueue {
   }
 
   #serve(): void {
-    for (const waiter of this.#waiters)
-      while (!waiter.attempt()) {
-        const { errand } = waiter
+    for (const waiter of this.#waiters) {
+      const { errand } = waiter
+      let result = errand.attempt()
+      while (result === undefined) {
         const lease = this.#account.hasFailed
           ? undefined
           : this.#account.draw(() => this.#wishOf(errand), this.#settings.clock())
@@ -214,10 +203,9 @@ export class DrawQueue {
           this.#serveAfter(lease)
           return
         }
-        if (this.#account.hasFailed) {
-          waiter.giveUp()
-          break
-        }
+        result = this.#account.hasFailed ? errand.giveUp() : errand.attempt()
       }
+      waiter.finish(result)
+    }
   }
 }

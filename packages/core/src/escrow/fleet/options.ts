@@ -66,35 +66,40 @@ export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
 /** The rule if the store fails, or does not answer in time. */
 export type OnStoreError = 'refuse' | 'admit' | 'last-share'
 
+/** A request, as its member sees it. */
+export interface MemberRequest {
+  /** The tenant that pays, or a group of it. */
+  readonly tenant: string
+  /** The tenant in the answer. */
+  readonly shown: string
+  /** The requested cost; `cost` is the reservation for it. */
+  readonly asked: number
+  readonly cost: number
+}
+
 /** A decision of a fleet's escrow, with the member that has spent for it. */
 export class LeasedTicket extends EscrowTicket<LeasedReason> {
   readonly #member: PoolMember | undefined
   readonly #payer: string
 
-  /**
-   * `judged` is the ledger's judgement; undefined if it was not asked. `payer` spent for it: the tenant, or a group of
-   * it; `reserved` is the amount spent for it, if that is not the cost.
-   */
+  /** `judged` is the ledger's judgement; undefined if it was not asked. */
   constructor(
     owner: object,
     member: PoolMember | undefined,
-    tenant: string,
-    cost: number,
+    { tenant, shown, asked, cost }: MemberRequest,
     reason: LeasedReason | undefined,
     retryAfterMs: number,
     judged: Judgement | undefined,
     resetAtMs: number,
     nowMs: number,
-    payer: string = tenant,
-    reserved: number = cost,
     remaining: number = judged?.remaining ?? 0,
   ) {
     const borrowed = retryAfterMs === 0 && judged?.verdict === 'borrows'
     const [used, guarantee] = [judged?.usedAfter ?? 0, judged?.guarantee ?? 0]
     const times = [retryAfterMs, resetAtMs, nowMs] as const
-    super(owner, tenant, cost, reason, borrowed, used, remaining, guarantee, ...times, reserved)
+    super(owner, shown, asked, reason, borrowed, used, remaining, guarantee, ...times, cost)
     this.#member = member
-    this.#payer = payer
+    this.#payer = tenant
   }
 
   /** The member that has spent for it; undefined if none may. */

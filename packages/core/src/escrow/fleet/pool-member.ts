@@ -5,15 +5,16 @@ import { Estimates } from '../estimates.js'
 import { type EscrowVerdict, isRefusal, type Judgement } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
-import { ChildGroups } from './child-groups.js'
 import { Credit, needAhead } from './credit.js'
 import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
+import { ChildGroups } from './group-store.js'
 import {
   type DrawingSettings,
   type LeasedDecision,
   type LeasedReason,
   type LeasedSnapshot,
   LeasedTicket,
+  type MemberRequest,
 } from './options.js'
 import { Reports } from './reports.js'
 import { watched } from './sleep.js'
@@ -25,14 +26,9 @@ const LEAST_BACK = 0.1
 const MOST_DRAWS = 4
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
 
-/** A check in progress; `shown` is the tenant in its answer: a member's own tenant, if the tenant is a group. */
-interface DrawRequest {
-  readonly tenant: string
-  readonly shown: string
+/** A check in progress. */
+interface DrawRequest extends MemberRequest {
   readonly weight: number
-  /** The requested cost; `cost` is the reservation for it. */
-  readonly asked: number
-  readonly cost: number
   /** Number of leases drawn for it. */
   draws: number
 }
@@ -202,7 +198,7 @@ export class PoolMember {
   }
 
   #ticket(
-    { tenant, shown, asked, cost }: DrawRequest,
+    ask: DrawRequest,
     reason: LeasedReason | undefined,
     retryMs: number,
     judged: Judgement | undefined,
@@ -210,9 +206,8 @@ export class PoolMember {
     nowMs: number,
   ): LeasedTicket {
     const left = judged?.remaining ?? 0
-    const remaining = this.#estimates?.of(tenant)?.askable(left, this.terms.limit) ?? left
-    const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
-    return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
+    const remaining = this.#estimates?.of(ask.tenant)?.askable(left, this.terms.limit) ?? left
+    return new LeasedTicket(this.#owner, this, ask, reason, retryMs, judged, resetAtMs, nowMs, remaining)
   }
 
   /** The pool's window of the last answer. */

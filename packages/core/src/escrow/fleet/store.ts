@@ -1,4 +1,5 @@
 import { requireAbove, requireInteger, requireNumber, requireText } from '../../options.js'
+import { onRejection } from '../../rejection.js'
 
 /** Terms on which all members of a pool must agree. */
 export interface PoolTerms {
@@ -211,8 +212,7 @@ export function failureOf(error: unknown): StoreFailure {
 /** Calls a listener whose errors, thrown or rejected, do not concern the callers. */
 export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
   try {
-    const told = listener?.(failure)
-    if (told instanceof Promise) told.catch(() => {})
+    onRejection(listener?.(failure), () => {})
   } catch {
     // As documented at the option: its error is dropped.
   }
