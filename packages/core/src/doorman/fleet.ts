@@ -38,19 +38,16 @@ export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   })
 }
 
-/** One of Node's own modules: nothing is imported that other runtimes lack. Some of them have it, too. */
-const builtin: NodeJS.Process['getBuiltinModule'] | undefined = globalThis.process?.getBuiltinModule
-
-/** Node before 21 has no navigator. */
+/** Other runtimes have some of Node's own modules, too. Node before 21 has no navigator. */
 function isNode(): boolean {
   const { userAgent = 'Node.js' } = (globalThis as { navigator?: { userAgent?: string } }).navigator ?? {}
-  return builtin !== undefined && userAgent.startsWith('Node.js')
+  return typeof globalThis.process?.getBuiltinModule === 'function' && userAgent.startsWith('Node.js')
 }
 
 /** `fetch`, as far as a post needs it: its streams and signals cost more than a report. */
 const postByNode = ((url: string, { headers, body, signal }: { headers: object; body: string; signal: AbortSignal }) =>
   new Promise((resolve, reject) => {
-    const { request } = url.startsWith('https:') ? builtin!('node:https') : builtin!('node:http')
+    const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')
     const length = { 'content-length': new TextEncoder().encode(body).length }
     const sent = request(url, { method: 'POST', headers: { ...headers, ...length }, signal }, (response) => {
       let text = ''

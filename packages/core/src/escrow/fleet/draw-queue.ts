@@ -107,7 +107,7 @@ export interface Errand<Result> {
 }
 
 /** A check or a settlement that waits for a lease. */
-interface Waiter {
+interface WaitingErrand {
   readonly errand: Errand<unknown>
   finish(result: unknown): void
 }
@@ -121,7 +121,7 @@ interface Waiter {
 export class DrawQueue {
   readonly #account: PoolAccount
   readonly #settings: DrawingSettings
-  readonly #waiters: Set<Waiter> = new Set()
+  readonly #waiters: Set<WaitingErrand> = new Set()
 
   constructor(account: PoolAccount, settings: DrawingSettings) {
     this.#account = account
@@ -174,7 +174,7 @@ export class DrawQueue {
         this.#waiters.delete(waiter)
         resolve(result as Result)
       }
-      const waiter: Waiter = { errand, finish }
+      const waiter: WaitingErrand = { errand, finish }
       const cancel = countdown(storeTimeoutMs, clock, after, () => finish(errand.attempt() ?? errand.giveUp()))
       this.#waiters.add(waiter)
     })

@@ -191,9 +191,10 @@ export interface LeasedEscrowOptions extends DrawingOptions {
   random?: Random
 }
 
-type WithoutDefault = 'weightOf' | 'tree' | 'groupOf' | 'onStoreFailure' | 'clock' | 'wallClock'
+type NoDefault = 'weightOf' | 'tree' | 'groupOf' | 'onStoreFailure' | 'clock' | 'wallClock'
 
-const RULES: OptionRules<DrawingOptions, WithoutDefault> = {
+/** A function, so that a bundle without a fleet has no table. */
+const rules = (): OptionRules<DrawingOptions, NoDefault> => ({
   weightOf: [requireFunction],
   tree: [(_, tree) => requirePlaces(tree, undefined)],
   groupOf: [requireFunction],
@@ -205,10 +206,10 @@ const RULES: OptionRules<DrawingOptions, WithoutDefault> = {
   clock: [requireFunction],
   wallClock: [requireFunction],
   after: [requireFunction, systemAfter],
-}
+})
 
 /** Checked options, with every default in its place. A missing `wallClock` means that nobody knows of sleep. */
-export interface DrawingSettings extends Settings<DrawingOptions, WithoutDefault> {
+export interface DrawingSettings extends Settings<DrawingOptions, NoDefault> {
   readonly terms: PoolTerms
   readonly member: string
   readonly store: PoolStore
@@ -222,8 +223,9 @@ export function drawingSettings(
   own: readonly string[],
   clockOfPool: Clock = systemClock,
 ): Omit<DrawingSettings, 'terms' | 'member' | 'store'> {
-  requireOptions(name, options, [...Object.keys(RULES), ...own])
-  const settings = settingsFrom(options, RULES)
+  const all = rules()
+  requireOptions(name, options, [...Object.keys(all), ...own])
+  const settings = settingsFrom(options, all)
   requirePlaces(settings.tree, settings.groupOf)
   const { clock = clockOfPool } = settings
   const { wallClock = clock === systemClock ? () => Date.now() : undefined } = settings

@@ -134,16 +134,15 @@ export function isReadable(belief: ClockBelief): boolean {
   return unlessMalformed(() => unpackBelief(new DigitReader(to.text))) !== undefined
 }
 
-/** The amounts of a state behind its flags, in their order, with the least of each. */
-const AMOUNTS = { deliverable: 0, left: -MOST_COST, owed: -MOST_COST, fill: 0, floor: 0, reserve: 0, most: 0 }
-type BeliefAmounts = Record<keyof typeof AMOUNTS, number>
+/** The last amounts of a state, in their order. */
+const LAST_AMOUNTS = ['deliverable', 'left', 'owed', 'fill', 'floor', 'reserve', 'most'] as const
 
 function packBelief(to: DigitWriter, belief: ClockBelief): void {
   const { time, rate, meanCost, open, looking, usual } = belief
   // The time is exact: however far the clock has run, a request's cost is a difference.
   to.string(String(time)).decimal(rate).decimal(meanCost)
   to.count((open ? 1 : 0) + (looking ? 2 : 0)).decimal(usual)
-  for (const name of Object.keys(AMOUNTS) as (keyof BeliefAmounts)[]) to.decimal(belief[name])
+  for (const name of LAST_AMOUNTS) to.decimal(belief[name])
 }
 
 function unpackBelief(from: DigitReader): ClockBelief {
@@ -153,10 +152,11 @@ function unpackBelief(from: DigitReader): ClockBelief {
   const meanCost = from.decimal(Number.MIN_VALUE, MOST_COST)
   const flags = from.count(3)
   const usual = from.decimal(0, 1)
-  const amounts = Object.entries(AMOUNTS).map(([name, least]) => [name, from.decimal(least, MOST_COST)])
+  const least = (name: string): number => (name === 'left' || name === 'owed' ? -MOST_COST : 0)
+  const amounts = LAST_AMOUNTS.map((name) => [name, from.decimal(least(name), MOST_COST)])
   return {
     ...{ time, rate, meanCost, open: flags % 2 === 1, looking: flags >= 2, usual },
-    ...(Object.fromEntries(amounts) as BeliefAmounts),
+    ...(Object.fromEntries(amounts) as Pick<ClockBelief, (typeof LAST_AMOUNTS)[number]>),
   }
 }
 
