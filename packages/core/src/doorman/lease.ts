@@ -1,6 +1,5 @@
-import { Alarm } from '../alarm.js'
 import type { AvailabilityListeners } from '../capacity/capacity.js'
-import type { Clock } from '../clock.js'
+import { Alarm, type Clock } from '../clock.js'
 import { requireFunction, requireNumber } from '../options.js'
 import { unlisten } from '../signals.js'
 import { ClientResource, type ClientSettings, type LeaseTerms, type ResourceSnapshot } from './client-resource.js'

@@ -1,4 +1,4 @@
-import { Alarm } from '../alarm.js'
+import { Alarm } from '../clock.js'
 import { randomId } from '../random.js'
 import type { ClientResource, ClientSettings, Moment } from './client-resource.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
