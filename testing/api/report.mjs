@@ -44,9 +44,14 @@ function linesOf(reflection) {
   if (kind === ReflectionKind.Variable) return constant(reflection)
   if (kind === ReflectionKind.TypeAlias) return [`type ${name}${parameters(reflection)} = ${type}`]
   if (kind === ReflectionKind.Reference) return [`export ${name}`]
-  const members = byName(reflection.children).filter(({ flags }) => !flags.isPrivate && !flags.isInherited)
+  const bases = (reflection.extendedTypes ?? []).filter((base) => !isHidden(base))
+  // The members of a base that is not exported have no other place.
+  const isWhole = bases.length < (reflection.extendedTypes ?? []).length
+  const members = byName(reflection.children).filter(
+    ({ flags }) => !flags.isPrivate && (isWhole ? !flags.isProtected : !flags.isInherited),
+  )
   const word = kind === ReflectionKind.Class ? 'class' : 'interface'
-  const above = (reflection.extendedTypes ?? []).map(String).join(', ')
+  const above = bases.map(String).join(', ')
   const calls = (reflection.signatures ?? []).map((each) => `  ${signature(each)}`)
   return [
     `${word} ${name}${parameters(reflection)}${above && ` extends ${above}`}`,
@@ -54,6 +59,8 @@ function linesOf(reflection) {
     ...members.flatMap(member).map((line) => `  ${line}`),
   ]
 }
+
+const isHidden = (base) => base.reflection === undefined && base.package?.startsWith('@fairlead/')
 
 /** A constant; the members of an object have their own lines, and descriptions may change. */
 function constant({ name, type }) {

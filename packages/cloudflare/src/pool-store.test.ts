@@ -72,11 +72,11 @@ describe('the store in Durable Objects', () => {
 
   it('checks what it is made of', () => {
     // @ts-expect-error -- what JavaScript may pass
-    expect(() => new DurableObjectPoolStore()).toThrow('must be given options')
+    expect(() => new DurableObjectPoolStore()).toThrow('DurableObjectPoolStore must be an object')
     const bad: [object, RegExp][] = [
-      [{ namespace: {} }, /namespace must be a binding of Durable Objects/],
+      [{ namespace: {} }, /namespace.idFromName must be a function/],
       [{ namespac: {} }, /no option "namespac"/],
-      [{ namespace: { idFromName() {} }, waitUntil: 1 }, /waitUntil must be a function, got number/],
+      [{ namespace: { idFromName() {} }, waitUntil: 1 }, /waitUntil must be a function, got 1/],
     ]
     for (const [options, message] of bad)
       expect(() => new DurableObjectPoolStore(options as DurableObjectPoolStoreOptions)).toThrow(message)

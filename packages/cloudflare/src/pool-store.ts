@@ -6,6 +6,7 @@ import {
   poolTerms,
   requireLease,
 } from '@fairlead/core/escrow'
+import { requireFunction, requireOptions } from '@fairlead/core/internal'
 
 /** The methods of a Durable Object binding that this store calls. */
 export interface DurableObjectNamespaceLike<Id = unknown> {
@@ -52,18 +53,10 @@ export class DurableObjectPoolStore implements PoolStore {
   readonly #waitUntil: ((lease: Promise<unknown>) => void) | undefined
 
   constructor(options: DurableObjectPoolStoreOptions) {
-    if (typeof options !== 'object' || options === null)
-      throw new TypeError('DurableObjectPoolStore must be given options: a namespace')
-    for (const name of Object.keys(options))
-      if (name !== 'namespace' && name !== 'waitUntil')
-        throw new TypeError(
-          `DurableObjectPoolStore has no option ${JSON.stringify(name)}; it knows namespace, waitUntil`,
-        )
+    requireOptions('DurableObjectPoolStore', options, ['namespace', 'waitUntil'])
     const { namespace, waitUntil } = options
-    if (typeof namespace !== 'object' || namespace === null || typeof namespace.idFromName !== 'function')
-      throw new TypeError('namespace must be a binding of Durable Objects')
-    if (waitUntil !== undefined && typeof waitUntil !== 'function')
-      throw new TypeError(`waitUntil must be a function, got ${typeof waitUntil}`)
+    requireFunction('namespace.idFromName', namespace?.idFromName)
+    if (waitUntil !== undefined) requireFunction('waitUntil', waitUntil)
     this.#namespace = namespace
     this.#waitUntil = waitUntil
   }

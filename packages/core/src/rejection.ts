@@ -14,6 +14,11 @@ export function isLater<T>(answer: T | PromiseLike<T>): answer is PromiseLike<T>
   return typeof (answer as PromiseLike<T> | undefined | null)?.then === 'function'
 }
 
+/** `next` of an answer: at once, or when it has come. */
+export function andThen<T, R>(answer: NowOrLater<T>, next: (answer: T) => NowOrLater<R>): NowOrLater<R> {
+  return answer instanceof Promise ? answer.then(next) : next(answer)
+}
+
 /** The same answer. If it is a promise, by mistake or because nobody waits for it, its rejection means nothing. */
 export function heard<T>(answer: T): T {
   onRejection(answer, () => {})

@@ -85,7 +85,7 @@ describe('signals that only their own request may touch', () => {
     const line = new LeaseLine()
     let left = 0
     const served = run(() => waiting(line, 1, signal, () => left++))
-    line.serve(() => true)
+    line.serve(() => true, 0)
     await expect(served).resolves.toBeUndefined()
     run(leave)
     expect([left, line.length]).toEqual([0, 0])

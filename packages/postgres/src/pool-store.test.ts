@@ -162,7 +162,7 @@ describe('the store in Postgres', () => {
 
   it('checks what it is made of', () => {
     // @ts-expect-error -- what JavaScript may pass
-    expect(() => new PostgresPoolStore()).toThrow('must be given options')
+    expect(() => new PostgresPoolStore()).toThrow('PostgresPoolStore must be an object')
     const client = clients[0]!
     const bad: [object, RegExp][] = [
       [{ client: {} }, /client must be a Pool or a Client of the package pg/],

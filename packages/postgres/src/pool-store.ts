@@ -10,6 +10,7 @@ import {
   requireLease,
   type StoreFailureKind,
 } from '@fairlead/core/escrow'
+import { requireOptions } from '@fairlead/core/internal'
 
 /** The method of a `Pool` or `Client` of the package `pg` that this store calls. */
 export interface PostgresClient {
@@ -64,14 +65,9 @@ export class PostgresPoolStore implements PoolStore {
   readonly #last: Map<string, Promise<unknown>> = new Map()
 
   constructor(options: PostgresPoolStoreOptions) {
-    if (typeof options !== 'object' || options === null)
-      throw new TypeError('PostgresPoolStore must be given options: a client, at least')
-    for (const name of Object.keys(options))
-      if (name !== 'client' && name !== 'prefix')
-        throw new TypeError(`PostgresPoolStore has no option ${JSON.stringify(name)}; it knows client, prefix`)
+    requireOptions('PostgresPoolStore', options, ['client', 'prefix'])
     const { client, prefix = 'fairlead' } = options
-    if (typeof client !== 'object' || client === null || typeof client.query !== 'function')
-      throw new TypeError('client must be a Pool or a Client of the package pg')
+    if (typeof client?.query !== 'function') throw new TypeError('client must be a Pool or a Client of the package pg')
     if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,40}$/i.test(prefix))
       throw new TypeError(`prefix must be letters, digits and underscores, 41 at most, got ${JSON.stringify(prefix)}`)
     this.#client = client
@@ -131,12 +127,8 @@ export class PostgresPoolStore implements PoolStore {
     const { name, windowMs } = poolTerms(call.pool)
     requireLease(call)
     const key = this.keyOf(name, windowMs)
-    const before = this.#last.get(key)
-    const answer = this.#leaseAfter(before, key, call)
-    const done = answer.then(
-      () => {},
-      () => {},
-    )
+    const answer = this.#leaseAfter(this.#last.get(key), key, call)
+    const done = answer.catch(() => {})
     this.#last.set(key, done)
     try {
       return await answer

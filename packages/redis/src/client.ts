@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { requireOptions } from '@fairlead/core/internal'
 
 /** The methods of a client of the package `redis` that are called here: a client, a pool, a cluster or a sentinel. */
 export interface NodeRedisClient {
@@ -33,6 +34,18 @@ export function scriptOf(source: string): Script {
 
 /** Runs a script on some keys by its hash; sends the whole script only to a Redis that does not have it. */
 export type RunScript = (script: Script, keys: string[], args: string[]) => Promise<unknown>
+
+/** The checked options of a store. Throws a `TypeError` that names the invalid one. */
+export function storeSettings(
+  store: string,
+  options: { client: RedisClient; prefix?: string },
+): { readonly run: RunScript; readonly prefix: string } {
+  requireOptions(store, options, ['client', 'prefix'])
+  const { client, prefix = 'fairlead' } = options
+  const run = scriptRunner(client)
+  if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, got ${typeof prefix}`)
+  return { run, prefix }
+}
 
 /** Distinguishes the clients by their methods, so none of the packages is imported. Throws for any other object. */
 export function scriptRunner(client: unknown): RunScript {

@@ -7,7 +7,7 @@ import {
   requireLease,
   type StoreFailureKind,
 } from '@fairlead/core/escrow'
-import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
+import { type RedisClient, type RunScript, type Script, scriptOf, storeSettings } from './client.js'
 import { LEASE_SCRIPT } from './lease-script.js'
 
 const LEASE: Script = scriptOf(LEASE_SCRIPT)
@@ -38,14 +38,8 @@ export class RedisPoolStore implements PoolStore {
   readonly #prefix: string
 
   constructor(options: RedisPoolStoreOptions) {
-    if (typeof options !== 'object' || options === null)
-      throw new TypeError('RedisPoolStore must be given options: a client, at least')
-    for (const name of Object.keys(options))
-      if (name !== 'client' && name !== 'prefix')
-        throw new TypeError(`RedisPoolStore has no option ${JSON.stringify(name)}; it knows client, prefix`)
-    const { client, prefix = 'fairlead' } = options
-    this.#run = scriptRunner(client)
-    if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, got ${typeof prefix}`)
+    const { run, prefix } = storeSettings('RedisPoolStore', options)
+    this.#run = run
     this.#prefix = prefix
   }
 

@@ -1,5 +1,5 @@
 import type { QuotaLevel, QuotaStore } from '@fairlead/core/quota'
-import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
+import { type RedisClient, type RunScript, type Script, scriptOf, storeSettings } from './client.js'
 
 /**
  * A key holds a time of Redis's clock, in whole microseconds, the debt at that time, and the time in which a unit is
@@ -66,14 +66,8 @@ export class RedisQuotaStore implements QuotaStore {
 
   /** Throws a `TypeError` that names the invalid option. */
   constructor(options: RedisQuotaStoreOptions) {
-    if (typeof options !== 'object' || options === null)
-      throw new TypeError('RedisQuotaStore must be given options: a client, at least')
-    for (const name of Object.keys(options))
-      if (name !== 'client' && name !== 'prefix')
-        throw new TypeError(`RedisQuotaStore has no option ${JSON.stringify(name)}; it knows client, prefix`)
-    const { client, prefix = 'fairlead' } = options
-    this.#run = scriptRunner(client)
-    if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, got ${typeof prefix}`)
+    const { run, prefix } = storeSettings('RedisQuotaStore', options)
+    this.#run = run
     this.#prefix = prefix
   }
 

@@ -1,6 +1,8 @@
-import type { Clock } from '../clock.js'
+import type { After, Clock } from '../clock.js'
+import type { Random } from '../random.js'
 import { onRejection } from '../rejection.js'
 import type { Lease, ResourceRequest, ResourceResponse } from './protocol.js'
+import type { Transport } from './transport.js'
 
 /**
  * The limit of a client after its lease has ended, while no server answers: nothing (`pessimistic`), its last wants
@@ -11,13 +13,29 @@ export type LeaseMode = 'pessimistic' | 'optimistic' | 'safe'
 /** All values of {@link LeaseMode}. */
 export const LEASE_MODES: readonly LeaseMode[] = ['pessimistic', 'optimistic', 'safe']
 
-/** Options of a resource. */
-export interface ResourceTerms {
+/** Checked options of a client. */
+export interface ClientSettings {
+  readonly id: string
+  readonly transport: Transport
   readonly mode: LeaseMode
-  readonly priority: number
-  readonly weight: number | undefined
+  readonly minimumRefreshMs: number
+  readonly deadlineMs: number
+  readonly clock: Clock
+  readonly wallClock: Clock
+  readonly random: Random
+  readonly after: After
+}
+
+/** Checked options of a lease. */
+export interface LeaseTerms {
+  /** `undefined`: measured. */
+  readonly wants?: number | undefined
   /** Smallest measured wants. */
   readonly minWants: number
+  readonly priority: number
+  readonly weight?: number | undefined
+  readonly mode: LeaseMode
+  readonly smooth: boolean
   /** Shortest time between two requests for a resource, in milliseconds. */
   readonly minimumRefreshMs: number
 }
@@ -84,7 +102,7 @@ const JITTER = 0.1
  */
 export class ClientResource {
   readonly id: string
-  readonly terms: ResourceTerms
+  readonly terms: LeaseTerms
   /** Latest time of the next request for it. */
   dueMs: number
   readonly #use: Use
@@ -107,19 +125,11 @@ export class ClientResource {
   #listenerErrors = 0
 
   /** `changed` is called synchronously when a request or a notification is due soon. */
-  constructor(
-    id: string,
-    terms: ResourceTerms,
-    wants: number | undefined,
-    use: Use,
-    wallClock: Clock,
-    changed: () => void,
-    nowMs: number,
-  ) {
+  constructor(id: string, terms: LeaseTerms, use: Use, wallClock: Clock, changed: () => void, nowMs: number) {
     this.id = id
     this.terms = terms
     this.dueMs = nowMs
-    this.#given = wants
+    this.#given = terms.wants
     this.#use = use
     this.#wallClock = wallClock
     this.#changed = changed

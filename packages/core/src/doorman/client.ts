@@ -1,5 +1,8 @@
 import { type After, type Clock, steady, systemAfter, systemClock } from '../clock.js'
 import {
+  by,
+  fail,
+  type OptionRules,
   requireAbove,
   requireBoolean,
   requireFunction,
@@ -8,10 +11,11 @@ import {
   requireOneOf,
   requireOptions,
   requireText,
+  settingsFrom,
   show,
 } from '../options.js'
 import { type Random, randomId, systemRandom } from '../random.js'
-import { LEASE_MODES, type LeaseMode, type ResourceTerms } from './client-resource.js'
+import { type ClientSettings, LEASE_MODES, type LeaseMode, type LeaseTerms } from './client-resource.js'
 import { GaugeLease, type GaugeSnapshot } from './gauge-lease.js'
 import type { Owner } from './lease.js'
 import { RateLease, type RateSnapshot } from './rate-lease.js'
@@ -70,89 +74,45 @@ export interface RateOptions extends GaugeOptions {
   smooth?: boolean
 }
 
-const CLIENT_OPTIONS = [
-  'transport',
-  'id',
-  'mode',
-  'minimumRefreshMs',
-  'deadlineMs',
-  'clock',
-  'wallClock',
-  'random',
-  'after',
-]
-const GAUGE_OPTIONS = ['wants', 'minWants', 'priority', 'weight', 'mode']
-const RATE_OPTIONS = [...GAUGE_OPTIONS, 'smooth']
+/** The transport has no default. */
+const CLIENT_RULES: OptionRules<Omit<DoormanClientOptions, 'transport'>, 'id'> = {
+  id: [requireText],
+  mode: [by(requireOneOf, LEASE_MODES), 'safe'],
+  minimumRefreshMs: [by(requireNumber, 0), 500],
+  deadlineMs: [by(requireAbove, 0), 5_000],
+  clock: [requireFunction, systemClock],
+  wallClock: [requireFunction, () => Date.now()],
+  random: [requireFunction, systemRandom],
+  after: [requireFunction, systemAfter],
+}
 
-/** Checked options, with all defaults. */
-export interface ClientSettings {
-  readonly clientId: string
-  readonly transport: Transport
-  readonly mode: LeaseMode
-  readonly minimumRefreshMs: number
-  readonly deadlineMs: number
-  readonly clock: Clock
-  readonly wallClock: Clock
-  readonly random: Random
-  readonly after: After
+const GAUGE_RULES: OptionRules<GaugeOptions, 'wants' | 'weight' | 'mode'> = {
+  wants: [by(requireNumber, 0)],
+  minWants: [by(requireNumber, 0), 1],
+  priority: [by(requireInteger, Number.MIN_SAFE_INTEGER), 0],
+  weight: [by(requireAbove, 0)],
+  mode: [by(requireOneOf, LEASE_MODES)],
+}
+const RATE_RULES: OptionRules<RateOptions, 'wants' | 'weight' | 'mode'> = {
+  ...GAUGE_RULES,
+  smooth: [requireBoolean, false],
 }
 
 /** Throws a `RangeError` or `TypeError` that names the option and its value. */
 function clientSettings(options: DoormanClientOptions): ClientSettings {
-  requireOptions('doorman', options, CLIENT_OPTIONS)
-  const {
-    transport,
-    mode = 'safe',
-    minimumRefreshMs = 500,
-    deadlineMs = 5_000,
-    clock = systemClock,
-    wallClock = () => Date.now(),
-    random = systemRandom,
-    after = systemAfter,
-  } = options
-  if (typeof transport !== 'object' || transport === null)
-    throw new TypeError(`transport must be a transport, got ${show(transport)}`)
+  requireOptions('doorman', options, ['transport', ...Object.keys(CLIENT_RULES)])
+  const { transport } = options
+  if (typeof transport !== 'object' || transport === null) fail('transport', 'a transport', transport)
   requireFunction('transport.connect', transport.connect)
-  requireOneOf('mode', mode, LEASE_MODES)
-  requireNumber('minimumRefreshMs', minimumRefreshMs, 0)
-  requireAbove('deadlineMs', deadlineMs, 0)
-  requireFunction('clock', clock)
-  requireFunction('wallClock', wallClock)
-  requireFunction('random', random)
-  requireFunction('after', after)
-  const { id = randomId(random) } = options
-  requireText('id', id)
-  return {
-    clientId: id,
-    transport,
-    mode,
-    minimumRefreshMs,
-    deadlineMs,
-    clock: steady(clock),
-    wallClock,
-    random,
-    after,
-  }
-}
-
-/** Checked options of a lease. */
-export interface LeaseTerms extends ResourceTerms {
-  /** `undefined`: measured. */
-  readonly wants: number | undefined
-  readonly smooth: boolean
+  const { id, clock, ...settings } = settingsFrom(options, CLIENT_RULES)
+  return { ...settings, transport, id: id ?? randomId(settings.random), clock: steady(clock) }
 }
 
 /** Throws a `RangeError` or `TypeError` that names the option and its value. */
 function leaseTerms(kind: 'rate' | 'gauge', options: RateOptions, client: ClientSettings): LeaseTerms {
-  requireOptions(kind, options, kind === 'rate' ? RATE_OPTIONS : GAUGE_OPTIONS)
-  const { wants, minWants = 1, priority = 0, weight, mode = client.mode, smooth = false } = options
-  if (wants !== undefined) requireNumber('wants', wants, 0)
-  requireNumber('minWants', minWants, 0)
-  requireInteger('priority', priority, Number.MIN_SAFE_INTEGER)
-  if (weight !== undefined) requireAbove('weight', weight, 0)
-  requireOneOf('mode', mode, LEASE_MODES)
-  requireBoolean('smooth', smooth)
-  return { wants, minWants, priority, weight, mode, smooth, minimumRefreshMs: client.minimumRefreshMs }
+  requireOptions(kind, options, Object.keys(kind === 'rate' ? RATE_RULES : GAUGE_RULES))
+  const { mode = client.mode, ...terms } = settingsFrom(options, RATE_RULES)
+  return { ...terms, mode, minimumRefreshMs: client.minimumRefreshMs }
 }
 
 /** As plain JSON. */
@@ -192,7 +152,7 @@ export class DoormanClient {
 
   /** The name of this client at the servers. */
   get id(): string {
-    return this.#settings.clientId
+    return this.#settings.id
   }
 
   /**
@@ -256,9 +216,8 @@ export class DoormanClient {
       if (known.lease instanceof RateLease !== (kind === 'rate')) return known.lease
       if (options !== undefined) requireSame(id, terms, known.terms)
     } else {
-      const { clock, wallClock, after } = this.#settings
       const gone = (): void => void this.#leases.delete(id)
-      const owner: Owner = { id, terms, wants: terms.wants, clock, wallClock, after, refresher: this.#refresher, gone }
+      const owner: Owner = { id, terms, settings: this.#settings, refresher: this.#refresher, gone }
       known = { lease: make(owner, terms), terms }
       this.#leases.set(id, known)
     }

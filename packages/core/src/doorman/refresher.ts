@@ -1,19 +1,8 @@
-import { type After, Alarm, type Clock } from '../clock.js'
-import { type Random, randomId } from '../random.js'
-import type { ClientResource, Moment } from './client-resource.js'
+import { Alarm } from '../clock.js'
+import { randomId } from '../random.js'
+import type { ClientResource, ClientSettings, Moment } from './client-resource.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
-import { type Transport, withinDeadline } from './transport.js'
-
-/** The clocks, chance and timers of a client. */
-export interface RefresherOptions {
-  readonly clientId: string
-  readonly transport: Transport
-  readonly deadlineMs: number
-  readonly clock: Clock
-  readonly wallClock: Clock
-  readonly random: Random
-  readonly after: After
-}
+import { withinDeadline } from './transport.js'
 
 /**
  * Time until the next attempt after the first failure, doubled after each further one, and its maximum; in
@@ -34,7 +23,7 @@ const MOST_REDIRECTS = 5
  * s to 60 s. One timer, and only while there are resources.
  */
 export class Refresher {
-  readonly #options: RefresherOptions
+  readonly #settings: ClientSettings
   readonly #resources = new Set<ClientResource>()
   /** Ids to release, and the number of releases sent, by which the server recognises a release that arrives late. */
   readonly #releasing = new Set<string>()
@@ -62,9 +51,9 @@ export class Refresher {
    */
   #instance: string | undefined = undefined
 
-  constructor(options: RefresherOptions) {
-    this.#options = options
-    this.#alarm = new Alarm(options.after, () => this.#step())
+  constructor(settings: ClientSettings) {
+    this.#settings = settings
+    this.#alarm = new Alarm(settings.after, () => this.#step())
   }
 
   get standing(): { master: string | undefined; failures: number; lastError: string | undefined } {
@@ -108,10 +97,10 @@ export class Refresher {
    * `DoormanClient`.
    */
   async refresh(): Promise<void> {
-    const nowMs = this.#options.clock()
+    const nowMs = this.#settings.clock()
     const lacks = [...this.#resources].some(({ isAsking }) => isAsking)
     // Two concurrent questions may be answered in any order; without a lease that does no harm.
-    const isAlive = this.#busy !== undefined && nowMs - this.#begunMs < this.#options.deadlineMs && !lacks
+    const isAlive = this.#busy !== undefined && nowMs - this.#begunMs < this.#settings.deadlineMs && !lacks
     if (this.#closed || isAlive || !(lacks || this.#dueMs() <= nowMs)) return
     const run = this.#begin()
     // Releases go first: after the question, a release would return the capacity that the answer grants.
@@ -127,7 +116,7 @@ export class Refresher {
       return
     }
     this.#stepping = true
-    const nowMs = this.#options.clock()
+    const nowMs = this.#settings.clock()
     for (const resource of [...this.#resources]) resource.tell(nowMs)
     this.#stepping = false
     if (this.#busy === undefined) {
@@ -147,7 +136,7 @@ export class Refresher {
 
   #begin(): number {
     this.#busy = ++this.#runs
-    this.#begunMs = this.#options.clock()
+    this.#begunMs = this.#settings.clock()
     return this.#busy
   }
 
@@ -177,7 +166,7 @@ export class Refresher {
       for (let redirects = 0; ; redirects++) {
         const sent = this.#moment()
         const request = {
-          clientId: this.#options.clientId,
+          clientId: this.#settings.id,
           instance: this.#instanceId(),
           releases: this.#releases,
           resource: asked.map((resource) => resource.request(sent.nowMs)),
@@ -200,7 +189,7 @@ export class Refresher {
 
   /** Sends the releases to the known server; if there is none, or it does not answer, the leases simply expire. */
   async #release(): Promise<void> {
-    const { clientId } = this.#options
+    const { id: clientId } = this.#settings
     const releases = this.#releases++
     const request = { clientId, instance: this.#instanceId(), releases, resourceId: [...this.#releasing] }
     this.#releasing.clear()
@@ -212,7 +201,7 @@ export class Refresher {
   }
 
   #call<T>(send: (service: CapacityService, signal: AbortSignal) => T | Promise<T>): Promise<T> {
-    const { transport, deadlineMs, after } = this.#options
+    const { transport, deadlineMs, after } = this.#settings
     return withinDeadline(deadlineMs, after, (signal) => {
       this.#service ??= transport.connect()
       return send(this.#service, signal)
@@ -222,14 +211,14 @@ export class Refresher {
   #follow(master: string | undefined, redirects: number): void {
     if (master === undefined || master === '') throw new CapacityError('unavailable', 'no server knows the master')
     if (redirects >= MOST_REDIRECTS) throw new CapacityError('unavailable', 'the servers redirect in a circle')
-    this.#service = this.#options.transport.connect(master)
+    this.#service = this.#settings.transport.connect(master)
     this.#master = master
   }
 
   #answered(asked: readonly ClientResource[], { response }: GetCapacityResponse, sent: Moment): void {
     const now = this.#moment()
     const byId = new Map(response.map((entry) => [entry.resourceId, entry]))
-    const jitter = this.#options.random()
+    const jitter = this.#settings.random()
     for (const resource of asked) {
       const entry = byId.get(resource.id)
       if (entry === undefined) resource.leftOut(now.nowMs)
@@ -243,18 +232,18 @@ export class Refresher {
     this.#master = undefined
     this.#lastError = String(error)
     this.#failures++
-    this.#failedMs = this.#options.clock()
-    this.#jitter = 1 + RETRY_JITTER * this.#options.random()
+    this.#failedMs = this.#settings.clock()
+    this.#jitter = 1 + RETRY_JITTER * this.#settings.random()
     // Includes resources that were added meanwhile: they do not wait longer than the others.
     for (const resource of this.#resources) resource.failed()
   }
 
   #instanceId(): string {
-    this.#instance ??= randomId(this.#options.random)
+    this.#instance ??= randomId(this.#settings.random)
     return this.#instance
   }
 
   #moment(): Moment {
-    return { nowMs: this.#options.clock(), wallMs: this.#options.wallClock() }
+    return { nowMs: this.#settings.clock(), wallMs: this.#settings.wallClock() }
   }
 }

@@ -1,6 +1,5 @@
-import type { After, Clock } from '../../clock.js'
 import { countdown } from './draw-queue.js'
-import { Held } from './held.js'
+import type { DrawingSettings } from './options.js'
 import { type CreditRequest, Refusals, type RefusedRequest } from './reports.js'
 import {
   failureOf,
@@ -8,11 +7,8 @@ import {
   isAnswer,
   type LeaseAnswer,
   type LeaseCall,
-  newSent,
   type PoolMark,
-  type PoolStore,
   type PoolTerms,
-  type Sent,
   type Stake,
   type StoreFailure,
   type TenantReport,
@@ -28,6 +24,18 @@ export interface Wish {
   readonly spent: number
   readonly quiet: Stake
   readonly tenants: readonly TenantReport[]
+}
+
+/** A pending or lost call. */
+interface Sent {
+  readonly call: LeaseCall
+  readonly firstSentMs: number
+  sentMs: number
+  /** It was sent again. */
+  isRepeated: boolean
+  /** Resolves when this sending has been answered or has failed; never rejects. Undefined afterwards. */
+  done: Promise<void> | undefined
+  end: () => void
 }
 
 /** Events for the owner of an account. */
@@ -69,59 +77,57 @@ const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
  */
 export class PoolAccount {
-  #terms: PoolTerms
-  readonly #member: string
-  readonly #store: PoolStore
-  readonly #clock: Clock
-  readonly #after: After
-  readonly #timeoutMs: number
+  /** The window of the last answer; -1 before the first. */
+  win = -1
+  /** Credit of the next window. */
+  ahead = 0
+  /** Use per weight up to which a tenant may spend without asking. */
+  turn: number = Number.MAX_VALUE
+  /** End of the credit, on this process's clock. */
+  usableUntilMs: number = Number.NEGATIVE_INFINITY
+  /** True while the credit is this member's last known share, because the store is away. */
+  isLent = false
+  /** True while granted credit must not be spent, because the machine may have slept since the last answer. */
+  isDoubted = false
+  /** Time of the last call to the store, on this process's clock. */
+  sentMs: number = Number.NEGATIVE_INFINITY
+  /** Longest duration of recent answers; 0 if the store answers synchronously. */
+  roundTripMs = 0
+  /** Number of calls to the store. */
+  calls = 0
+  /** True between a failure of the store and its next answer. */
+  hasFailed = false
+  /** The store's last failure. */
+  failure: StoreFailure | undefined
+  readonly #settings: DrawingSettings
   readonly #listener: AccountListener
   readonly #refusals: Refusals = new Refusals()
+  #terms: PoolTerms
   #seq = 0
   #sent: Sent | undefined
-  #failed = false
-  #failure: StoreFailure | undefined
-  #sentMs: number = Number.NEGATIVE_INFINITY
-  #win = -1
   #mark = NO_MARK
   #startMs = 0
-  #usableUntilMs: number = Number.NEGATIVE_INFINITY
   #granted = 0
-  /** Credit of the next window; and whether the present one was begun with such credit, and without an answer yet. */
-  #ahead = 0
+  /** Whether the present window was begun with credit that was drawn ahead, and without an answer yet. */
   #isBegunAhead = false
   /** Latest end of this window, on this process's clock. */
   #overByMs: number = Number.POSITIVE_INFINITY
   /** Until this time the window before may not have ended; `#spare` is its remaining credit. */
   #opensMs: number = Number.NEGATIVE_INFINITY
   #spare = 0
-  readonly #held: Held = new Held()
-  #turn = Number.MAX_VALUE
-  #isLent = false
-  /** Whether the machine may have slept since the last answer; and the total number of such occasions. */
-  #isDoubted = false
+  /** The amount that the pool reserved beyond that, when, and the part that this member has spent or let pass. */
+  #held = 0
+  #heldAtMs = 0
+  #passed = 0
+  /** Number of occasions on which the machine may have slept. */
   #doubts = 0
   /** The member's part of all weight: by the last answer, and by the last one of the window before. */
   #part = 0
   #partBefore = 0
-  #roundTripMs = 0
-  #calls = 0
 
-  constructor(
-    terms: PoolTerms,
-    member: string,
-    store: PoolStore,
-    clock: Clock,
-    after: After,
-    timeoutMs: number,
-    listener: AccountListener,
-  ) {
-    this.#terms = terms
-    this.#member = member
-    this.#store = store
-    this.#clock = clock
-    this.#after = after
-    this.#timeoutMs = timeoutMs
+  constructor(settings: DrawingSettings, listener: AccountListener) {
+    this.#settings = settings
+    this.#terms = settings.terms
     this.#listener = listener
   }
 
@@ -129,11 +135,6 @@ export class PoolAccount {
   changeTerms(terms: PoolTerms): void {
     this.#terms = terms
     this.#refusals.clear()
-  }
-
-  /** The window of the last answer; -1 before the first. */
-  get win(): number {
-    return this.#win
   }
 
   /** Credit of the window, less returned credit; while the window may not have begun, the spendable amount. */
@@ -147,42 +148,17 @@ export class PoolAccount {
 
   /** Duration of the uncertainty about the end of this window. */
   get gapMs(): number {
-    return this.#overByMs - this.#usableUntilMs
-  }
-
-  /** Credit of the next window. */
-  get ahead(): number {
-    return this.#ahead
+    return this.#overByMs - this.usableUntilMs
   }
 
   /** Amount that the pool reserved for this member beyond that, at its last answer. */
   get held(): number {
-    return this.#held.amount
-  }
-
-  /** Use per weight up to which a tenant may spend without asking. */
-  get turn(): number {
-    return this.#turn
-  }
-
-  /** End of the credit, on this process's clock. */
-  get usableUntilMs(): number {
-    return this.#usableUntilMs
-  }
-
-  /** True while the credit is this member's last known share, because the store is away. */
-  get isLent(): boolean {
-    return this.#isLent
-  }
-
-  /** True while granted credit must not be spent, because the present window may be unknown. */
-  get isDoubted(): boolean {
-    return this.#isDoubted
+    return this.#held
   }
 
   /** The machine may have slept: nothing is spent until the store has answered a call that is sent from now on. */
   doubt(): void {
-    this.#isDoubted = true
+    this.isDoubted = true
     this.#doubts++
     this.#refusals.clear()
   }
@@ -192,34 +168,9 @@ export class PoolAccount {
     return this.#sent?.done !== undefined
   }
 
-  /** Time of the last call to the store, on this process's clock. */
-  get sentMs(): number {
-    return this.#sentMs
-  }
-
-  /** Longest duration of recent answers; 0 if the store answers synchronously. */
-  get roundTripMs(): number {
-    return this.#roundTripMs
-  }
-
   /** Number of members of the pool, as far as is known. */
   get members(): number {
     return this.#mark.members
-  }
-
-  /** Number of calls to the store. */
-  get calls(): number {
-    return this.#calls
-  }
-
-  /** True between a failure of the store and its next answer. */
-  get hasFailed(): boolean {
-    return this.#failed
-  }
-
-  /** The store's last failure. */
-  get failure(): StoreFailure | undefined {
-    return this.#failure
   }
 
   /** This member's part of the limit while the store is away: the smaller of the recent and the earlier part. */
@@ -227,14 +178,29 @@ export class PoolAccount {
     return Math.min(this.#part, this.#partBefore)
   }
 
-  /** The reserved amount that must still be available. */
+  /**
+   * The reserved amount that must still be available. The part that the member lets pass, at an even pace until the
+   * window ends, may have been lent to others by now.
+   */
   heldAt(nowMs: number): number {
-    return this.#isDoubted ? 0 : this.#held.at(nowMs, this.#usableUntilMs)
+    return this.isDoubted ? 0 : Math.max(0, this.#held - this.#passedAt(nowMs))
   }
 
   /** A part of the reserved amount was spent. */
   spendHeld(amount: number, nowMs: number): void {
-    this.#held.spend(amount, nowMs, this.#usableUntilMs)
+    this.#passed = this.#passedAt(nowMs) + amount
+  }
+
+  #passedAt(nowMs: number): number {
+    const restMs = this.usableUntilMs - this.#heldAtMs
+    const faded = restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
+    return Math.max(this.#passed, this.#held * faded)
+  }
+
+  #hold(amount: number, nowMs: number): void {
+    this.#held = amount
+    this.#heldAtMs = nowMs
+    this.#passed = 0
   }
 
   /** The pool's refusal that predicts its answer to a request; undefined: ask. */
@@ -245,51 +211,51 @@ export class PoolAccount {
   /** Continues with the credit drawn ahead once this window, with the remainder `spare`, may have ended. */
   moveTo(nowMs: number, spare: () => number): void {
     const { windowMs } = this.#terms
-    const endsMs = this.#usableUntilMs
-    if (this.#ahead > 0 && nowMs >= endsMs && nowMs < endsMs + windowMs * (1 - CLOCK_RATE)) {
+    const endsMs = this.usableUntilMs
+    if (this.ahead > 0 && nowMs >= endsMs && nowMs < endsMs + windowMs * (1 - CLOCK_RATE)) {
       this.#spare = Math.max(0, spare())
       this.#opensMs = this.#overByMs
       this.#overByMs += windowMs * (1 + CLOCK_RATE)
-      this.#win++
-      this.#granted = this.#ahead
-      this.#ahead = 0
+      this.win++
+      this.#granted = this.ahead
+      this.ahead = 0
       this.#isBegunAhead = true
       this.#mark = { ...this.#mark, total: this.#mark.ahead, ahead: 0 }
       // The latest of the ends that the answers gave: a stall or a clock's rate must not add up over many windows.
       this.#begin(endsMs + windowMs * CLOCK_RATE)
-      this.#usableUntilMs = endsMs + windowMs * (1 - CLOCK_RATE)
+      this.usableUntilMs = endsMs + windowMs * (1 - CLOCK_RATE)
     }
     if (nowMs >= this.#opensMs) this.#opensMs = Number.NEGATIVE_INFINITY
   }
 
   #begin(startMs: number): void {
     this.#startMs = startMs
-    this.#held.keep(0, 0)
-    this.#turn = Number.MAX_VALUE
+    this.#hold(0, 0)
+    this.turn = Number.MAX_VALUE
     this.#refusals.clear()
     this.#listener.began(startMs)
   }
 
   /** Opens the window of `nowMs`, while the store is away, with this member's share of the limit as credit. */
   lend(nowMs: number): void {
-    if (this.#isDoubted) return
+    if (this.isDoubted) return
     const { windowMs, limit } = this.#terms
     const share = this.share * limit
-    if (this.#isBegunAhead && !this.#isLent) {
-      this.#isLent = true
+    if (this.#isBegunAhead && !this.isLent) {
+      this.isLent = true
       this.#granted = Math.max(this.#granted, share)
     }
     // Until then the store may still be in the last window, in which this member has spent.
-    if (this.#win < 0 || nowMs < this.#overByMs) return
+    if (this.win < 0 || nowMs < this.#overByMs) return
     const windows = Math.floor((nowMs - this.#overByMs) / windowMs) + 1
-    this.#win += windows
+    this.win += windows
     this.#mark = { ...this.#mark, total: 0, ahead: 0 }
-    this.#isLent = true
+    this.isLent = true
     this.#granted = share
-    this.#ahead = 0
+    this.ahead = 0
     this.#opensMs = Number.NEGATIVE_INFINITY
     this.#begin(this.#startMs + windows * windowMs)
-    this.#usableUntilMs += windows * windowMs * (1 - CLOCK_RATE)
+    this.usableUntilMs += windows * windowMs * (1 - CLOCK_RATE)
     this.#overByMs += windows * windowMs * (1 + CLOCK_RATE)
   }
 
@@ -299,17 +265,18 @@ export class PoolAccount {
    */
   draw(wish: () => Wish, nowMs: number, isLast = false): Promise<void> | undefined {
     if (this.#sent?.done !== undefined) return this.#sent.done
-    if (this.#failed && !isLast && nowMs < this.#sentMs + this.#timeoutMs) return undefined
+    if (this.hasFailed && !isLast && nowMs < this.sentMs + this.#settings.storeTimeoutMs) return undefined
     if (this.#isOpening) return this.#untilOpen(nowMs)
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
       const wished = wish()
       // Time has passed meanwhile.
       if (this.#isOpening) return this.#untilOpen(nowMs)
-      sent = newSent(this.#next(wished), nowMs)
+      const call = this.#next(wished)
+      sent = { call, firstSentMs: nowMs, sentMs: nowMs, isRepeated: false, done: undefined, end: () => {} }
       this.#sent = sent
     } else sent.isRepeated = true
-    this.#sentMs = nowMs
+    this.sentMs = nowMs
     sent.sentMs = nowMs
     this.#send(sent, nowMs)
     return sent.done
@@ -317,27 +284,27 @@ export class PoolAccount {
 
   #untilOpen(nowMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#after(Math.max(0, this.#opensMs - nowMs), resolve)
+      this.#settings.after(Math.max(0, this.#opensMs - nowMs), resolve)
     })
   }
 
   #next({ need, back, ahead: wants, spent, quiet, tenants }: Wish): LeaseCall {
-    if (!this.#isLent) this.#granted -= back
-    if (wants === 0) this.#ahead = 0
-    const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
+    if (!this.isLent) this.#granted -= back
+    if (wants === 0) this.ahead = 0
+    const holds = this.isLent ? spent : Math.max(this.#granted, spent)
     const seq = ++this.#seq
     const { win } = this
     return {
-      ...{ pool: this.#terms, member: this.#member, seq, win, holds, spent, mark: this.#mark },
-      ...{ quiet, tenants, need, ahead: this.#ahead, wants },
+      ...{ pool: this.#terms, member: this.#settings.member, seq, win, holds, spent, mark: this.#mark },
+      ...{ quiet, tenants, need, ahead: this.ahead, wants },
     }
   }
 
   #send(sent: Sent, sentMs: number): void {
-    this.#calls++
+    this.calls++
     const doubts = this.#doubts
     try {
-      const answer = this.#store.lease(sent.call)
+      const answer = this.#settings.store.lease(sent.call)
       if (!(answer instanceof Promise)) {
         this.#take(sent, answer, sentMs, doubts)
         return
@@ -354,9 +321,10 @@ export class PoolAccount {
         (late) => this.#take(sent, late, sentMs, doubts),
         (error: unknown) => this.#fail(sent, sentMs, failureOf(error)),
       )
-      const message = `the store did not answer within ${this.#timeoutMs} ms`
+      const { storeTimeoutMs, clock, after } = this.#settings
+      const message = `the store did not answer within ${storeTimeoutMs} ms`
       const fail = (): void => this.#fail(sent, sentMs, { kind: 'timeout', message, cause: undefined })
-      cancel = countdown(this.#timeoutMs, this.#clock, this.#after, fail)
+      cancel = countdown(storeTimeoutMs, clock, after, fail)
     } catch (error) {
       this.#fail(sent, sentMs, failureOf(error))
     }
@@ -365,8 +333,8 @@ export class PoolAccount {
   #fail(sent: Sent, sentMs: number, failure: StoreFailure): void {
     // Of several sendings, the last one counts.
     if (this.#sent !== sent || sent.sentMs !== sentMs) return
-    this.#failed = true
-    this.#failure = failure
+    this.hasFailed = true
+    this.failure = failure
     // A store throws this, by contract, for a bad call: nothing has changed, and a retry would change nothing.
     if (failure.cause instanceof RangeError) this.#sent = undefined
     sent.end()
@@ -375,7 +343,7 @@ export class PoolAccount {
 
   #take(sent: Sent, answer: LeaseAnswer, sentMs: number, doubts: number): void {
     if (this.#sent !== sent) return
-    const nowMs = this.#clock()
+    const nowMs = this.#settings.clock()
     if (doubts !== this.#doubts) {
       // The time of sending is unknown: it is sent again.
       if (sent.sentMs === sentMs) sent.end()
@@ -387,8 +355,8 @@ export class PoolAccount {
       return
     }
     this.#sent = undefined
-    this.#failed = false
-    this.#roundTripMs = Math.max(nowMs - sentMs, FADING * this.#roundTripMs)
+    this.hasFailed = false
+    this.roundTripMs = Math.max(nowMs - sentMs, FADING * this.roundTripMs)
     this.#enter(sent, answer, sentMs, nowMs)
     sent.end()
   }
@@ -399,38 +367,38 @@ export class PoolAccount {
     const said = call.ahead ?? 0
     // The same call, sent again, may be answered differently in the next window: its credit drawn ahead is uncertain.
     const drawn = isRepeated ? Math.min(ahead, said) : ahead
-    if (this.#isBegunAhead && win === this.#win - 1) {
+    if (this.#isBegunAhead && win === this.win - 1) {
       if (call.win === win) this.#granted += drawn - said
       return
     }
     const endMs = sentMs + Math.min(leftMs, windowMs)
-    if (win !== this.#win) {
-      this.#partBefore = win === this.#win + 1 ? this.#part : 0
-      this.#win = win
-      this.#usableUntilMs = Number.NEGATIVE_INFINITY
+    if (win !== this.win) {
+      this.#partBefore = win === this.win + 1 ? this.#part : 0
+      this.win = win
+      this.usableUntilMs = Number.NEGATIVE_INFINITY
       this.#overByMs = Number.POSITIVE_INFINITY
       this.#begin(endMs - windowMs)
     } else if (this.#isBegunAhead) this.#partBefore = this.#part
     this.#isBegunAhead = false
     this.#opensMs = Number.NEGATIVE_INFINITY
-    this.#isLent = false
-    if (this.#isDoubted) this.#usableUntilMs = Number.NEGATIVE_INFINITY
-    this.#isDoubted = false
+    this.isLent = false
+    if (this.isDoubted) this.usableUntilMs = Number.NEGATIVE_INFINITY
+    this.isDoubted = false
     this.#part = part
     this.#mark = mark
     this.#granted = call.win === win ? call.holds : call.win === win - 1 ? said : 0
-    this.#ahead = drawn
-    this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
+    this.ahead = drawn
+    this.usableUntilMs = Math.max(this.usableUntilMs, endMs - windowMs * CLOCK_RATE)
     this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + windowMs * CLOCK_RATE)
-    if (nowMs >= this.#usableUntilMs) {
+    if (nowMs >= this.usableUntilMs) {
       // The rest of the window is too short to be of use.
       const everybody = { tenant: '', weight: 0, share: 0, need: 0 }
       this.#refusals.add({ ...everybody, untilMs: endMs, isExhausted: true }, nowMs)
       return
     }
     this.#granted += grant
-    this.#held.keep(Math.min(held, Math.max(0, call.pool.limit - this.#granted)), nowMs)
-    this.#turn = turn
+    this.#hold(Math.min(held, Math.max(0, call.pool.limit - this.#granted)), nowMs)
+    this.turn = turn
     this.#learn(call, answer, nowMs)
     this.#listener.answered(call, answer)
   }

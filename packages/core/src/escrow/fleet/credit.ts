@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import type { Ledger } from '../ledger.js'
 import type { PoolAccount, Wish } from './account.js'
-import type { ChildGroups } from './child-groups.js'
+import type { ChildGroups } from './group-store.js'
 import type { CreditRequest, RefusedRequest, Reports } from './reports.js'
 import { MOST_REPORTED, OTHERS, type Stake, type TenantReport } from './store.js'
 

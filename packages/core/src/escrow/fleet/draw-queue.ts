@@ -1,5 +1,8 @@
 import type { After, Clock } from '../../clock.js'
+import { andThen } from '../../rejection.js'
 import type { PoolAccount, Wish } from './account.js'
+import type { DrawingSettings } from './options.js'
+import { pulseOf } from './store.js'
 
 /** A heartbeat is delayed by this factor: usually, a refused tenant has asked again by then. */
 const LATE = 1.125
@@ -19,16 +22,14 @@ interface Beating {
 /** One timer: sends a heartbeat at regular intervals while needed, and after an interval without events. */
 export class Pulse {
   readonly #everyMs: number
-  readonly #clock: Clock
-  readonly #after: After
+  readonly #settings: DrawingSettings
   readonly #beating: Beating
   #cancel: (() => void) | undefined
   #dueMs = 0
 
-  constructor(everyMs: number, clock: Clock, after: After, beating: Beating) {
-    this.#everyMs = everyMs
-    this.#clock = clock
-    this.#after = after
+  constructor(settings: DrawingSettings, beating: Beating) {
+    this.#everyMs = pulseOf(settings.terms.windowMs)
+    this.#settings = settings
     this.#beating = beating
   }
 
@@ -53,13 +54,13 @@ export class Pulse {
     const idleMs = usedMs + this.#everyMs
     const nextMs = idleMs > nowMs ? Math.min(idleMs, signMs) : signMs
     this.#dueMs = nextMs
-    this.#cancel = this.#after(Math.max(1, nextMs - nowMs), () => this.#ring())
+    this.#cancel = this.#settings.after(Math.max(1, nextMs - nowMs), () => this.#ring())
   }
 
   #ring(): void {
     this.stop()
     if (!this.#beating.isOpen()) return
-    const nowMs = this.#clock()
+    const nowMs = this.#settings.clock()
     const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
     if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs * LATE) this.#beating.sign(isIdle)
     this.#set(nowMs)
@@ -108,9 +109,7 @@ export interface Errand<Result> {
 /** A check or a settlement that waits for a lease. */
 interface WaitingErrand {
   readonly errand: Errand<unknown>
-  /** Tries to complete; false if more has to be drawn. */
-  attempt(): boolean
-  giveUp(): void
+  finish(result: unknown): void
 }
 
 /**
@@ -121,22 +120,18 @@ interface WaitingErrand {
  */
 export class DrawQueue {
   readonly #account: PoolAccount
-  readonly #clock: Clock
-  readonly #after: After
-  readonly #timeoutMs: number
+  readonly #settings: DrawingSettings
   readonly #waiters: Set<WaitingErrand> = new Set()
 
-  constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
+  constructor(account: PoolAccount, settings: DrawingSettings) {
     this.#account = account
-    this.#clock = clock
-    this.#after = after
-    this.#timeoutMs = timeoutMs
+    this.#settings = settings
   }
 
   /** Draws leases until the errand is done: synchronously if the store answers synchronously. */
   run<Result>(errand: Errand<Result>): Result | Promise<Result> {
     for (;;) {
-      const nowMs = this.#clock()
+      const nowMs = this.#settings.clock()
       const hadFailed = this.#account.hasFailed
       // The errands in front have caused the line to be served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
@@ -168,29 +163,19 @@ export class DrawQueue {
     if (isDrawn || most <= 1) return done
     const again = (): void | Promise<void> =>
       this.#account.hasFailed && !wasCalling ? undefined : this.drawOwn(wish, now, most - 1)
-    return done instanceof Promise ? done.then(again) : again()
+    return andThen<void, void>(done, again)
   }
 
   #wait<Result>(errand: Errand<Result>): Promise<Result> {
+    const { storeTimeoutMs, clock, after } = this.#settings
     return new Promise((resolve) => {
-      const finish = (result: Result): void => {
+      const finish = (result: unknown): void => {
         cancel()
         this.#waiters.delete(waiter)
-        resolve(result)
+        resolve(result as Result)
       }
-      const waiter: WaitingErrand = {
-        errand,
-        attempt: () => {
-          const result = errand.attempt()
-          if (result === undefined) return false
-          finish(result)
-          return true
-        },
-        giveUp: () => finish(errand.giveUp()),
-      }
-      const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
-        if (!waiter.attempt()) waiter.giveUp()
-      })
+      const waiter: WaitingErrand = { errand, finish }
+      const cancel = countdown(storeTimeoutMs, clock, after, () => finish(errand.attempt() ?? errand.giveUp()))
       this.#waiters.add(waiter)
     })
   }
@@ -207,20 +192,20 @@ export class DrawQueue {
   }
 
   #serve(): void {
-    for (const waiter of this.#waiters)
-      while (!waiter.attempt()) {
-        const { errand } = waiter
+    for (const waiter of this.#waiters) {
+      const { errand } = waiter
+      let result = errand.attempt()
+      while (result === undefined) {
         const lease = this.#account.hasFailed
           ? undefined
-          : this.#account.draw(() => this.#wishOf(errand), this.#clock())
+          : this.#account.draw(() => this.#wishOf(errand), this.#settings.clock())
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return
         }
-        if (this.#account.hasFailed) {
-          waiter.giveUp()
-          break
-        }
+        result = this.#account.hasFailed ? errand.giveUp() : errand.attempt()
       }
+      waiter.finish(result)
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { requireFunction, requireNumber, requireOptions, requireText, show } from '../../options.js'
-import { systemRandom } from '../../random.js'
+import { randomId, systemRandom } from '../../random.js'
+import { andThen } from '../../rejection.js'
 import { requireWeight } from '../../weight.js'
 import { NOTHING_SETTLED, type Settled } from '../decision.js'
 import type { Group } from '../group.js'
@@ -11,7 +12,6 @@ import {
   type DrawingOptions,
   type DrawingSettings,
   drawingSettings,
-  incarnation,
   type LeasedDecision,
   type LeasedEscrowOptions,
   type LeasedSnapshot,
@@ -75,8 +75,7 @@ class DrawingEscrow {
     requireCost(cost)
     const group = this.#groupOf(tenant)
     if (group === null) return this.#count(this.#unknown(tenant, cost))
-    const decision = this.#check(group, poolName(tenant), cost, tenant)
-    return decision instanceof Promise ? decision.then((late) => this.#count(late)) : this.#count(decision)
+    return andThen(this.#check(group, poolName(tenant), cost, tenant), (decision) => this.#count(decision))
   }
 
   /**
@@ -143,10 +142,8 @@ class DrawingEscrow {
    */
   close(): void | Promise<void> {
     const members = [...this.#groups.values()].map(({ member }) => member).reverse()
-    return [...members, this.#root].reduce<void | Promise<void>>(
-      (done, member) => (done instanceof Promise ? done.then(() => member.close()) : member.close()),
-      undefined,
-    )
+    const close = (done: void | Promise<void>, member: PoolMember) => andThen(done, () => member.close())
+    return [...members, this.#root].reduce(close, undefined)
   }
 
   /** Settings, sums and counts, as plain JSON. */
@@ -174,17 +171,8 @@ class DrawingEscrow {
   #unknown(tenant: string, cost: number): LeasedTicket {
     const nowMs = this.#settings.clock()
     const resetAtMs = nowMs + this.windowMs
-    return new LeasedTicket(
-      this,
-      undefined,
-      tenant,
-      cost,
-      'unknown',
-      Number.POSITIVE_INFINITY,
-      undefined,
-      resetAtMs,
-      nowMs,
-    )
+    const request = { tenant, shown: tenant, asked: cost, cost }
+    return new LeasedTicket(this, undefined, request, 'unknown', Number.POSITIVE_INFINITY, undefined, resetAtMs, nowMs)
   }
 
   /** The group of a tenant; undefined: it is one of the root's; null: it has no place. */
@@ -205,10 +193,9 @@ class DrawingEscrow {
     if (group === undefined) return this.#root.check(tenant, cost, shown)
     const { member, name } = this.#join(group)
     const above = group.parent === this.#places!.root ? undefined : group.parent
-    const decide = (decision: LeasedDecision): LeasedDecision | Promise<LeasedDecision> =>
-      decision.allowed || decision.reason !== 'store-error' ? decision : this.#check(above, name, cost, shown)
-    const decision = member.check(tenant, cost, shown)
-    return decision instanceof Promise ? decision.then(decide) : decide(decision)
+    return andThen(member.check(tenant, cost, shown), (decision) =>
+      decision.allowed || decision.reason !== 'store-error' ? decision : this.#check(above, name, cost, shown),
+    )
   }
 
   /** This process's part of a group's pool. */
@@ -217,17 +204,12 @@ class DrawingEscrow {
     if (known !== undefined) return known
     const parent = group.parent!
     const above = parent === this.#places!.root ? this.#root : this.#join(parent).member
-    const { store } = this.#settings
+    const { store, clock } = this.#settings
     // The present terms: the limit may have been set since the escrow was created.
     const terms = { ...this.#root.terms, name: `${this.#settings.terms.name}/${this.#names.get(group)}` }
     const name = groupName(this.#names.get(group)!)
     const member = this.#memberOf(
-      {
-        ...this.#settings,
-        terms,
-        store: new GroupStore(store, above, name, this.#settings.clock),
-        onStoreError: 'refuse',
-      },
+      { ...this.#settings, terms, store: new GroupStore(store, above, name, clock), onStoreError: 'refuse' },
       group,
     )
     const joined = { name, member }
@@ -352,6 +334,6 @@ export class FederatedFairEscrow extends DrawingEscrow {
     const drawing = drawingSettings('escrow', options, ['region', 'pool'], pool.clock)
     requireText('region', region)
     const { terms, store } = pool
-    super({ ...drawing, terms, store, member: `${region}/${incarnation(systemRandom)}` })
+    super({ ...drawing, terms, store, member: `${region}/${randomId(systemRandom)}` })
   }
 }

@@ -1,12 +1,13 @@
 import type { Clock } from '../../clock.js'
+import { andThen, type NowOrLater } from '../../rejection.js'
 import type { LeasedTicket } from './options.js'
 import type { PoolMember } from './pool-member.js'
-import { fuzzOf, type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from './store.js'
+import { fuzzOf, type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError, type TenantReport } from './store.js'
 
 /** The last call, and the amount taken from above for it. */
 interface Taken {
   readonly seq: number
-  readonly amount: number | Promise<number>
+  readonly amount: NowOrLater<number>
 }
 
 /** The answer of the pool above about the group. */
@@ -64,13 +65,12 @@ export class GroupStore implements PoolStore {
     })
   }
 
-  lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer> {
-    const taken = this.#takeFor(call)
-    return taken instanceof Promise ? taken.then((amount) => this.#ask(call, amount)) : this.#ask(call, taken)
+  lease(call: LeaseCall): NowOrLater<LeaseAnswer> {
+    return andThen(this.#takeFor(call), (amount) => this.#ask(call, amount))
   }
 
   /** A repeated call continues with the amount taken for it before: the store may have executed it already. */
-  #takeFor(call: LeaseCall): number | Promise<number> {
+  #takeFor(call: LeaseCall): NowOrLater<number> {
     this.#moveOn()
     // The missing amount comes with the next call to the pool above, which may be one for this.
     this.#promise(call)
@@ -87,16 +87,14 @@ export class GroupStore implements PoolStore {
   }
 
   /** Takes the need, and up to a quantum of credit that others above will not spend until there is more. */
-  #take(need: number, quantum: number): number | Promise<number> {
-    const first = this.#above.check(this.#group, need) as LeasedTicket | Promise<LeasedTicket>
-    const more = (decision: LeasedTicket): number | Promise<number> => {
+  #take(need: number, quantum: number): NowOrLater<number> {
+    const check = (cost: number) => this.#above.check(this.#group, cost) as NowOrLater<LeasedTicket>
+    return andThen(check(need), (decision) => {
       const amount = this.#book(decision)
       const rest = Math.min(quantum - need, decision.remaining, this.#above.besides)
       if (amount === 0 || rest <= fuzzOf(quantum)) return amount
-      const second = this.#above.check(this.#group, rest) as LeasedTicket | Promise<LeasedTicket>
-      return second instanceof Promise ? second.then((late) => amount + this.#book(late)) : amount + this.#book(second)
-    }
-    return first instanceof Promise ? first.then(more) : more(first)
+      return andThen(check(rest), (more) => amount + this.#book(more))
+    })
   }
 
   #book(decision: LeasedTicket): number {
@@ -139,13 +137,13 @@ export class GroupStore implements PoolStore {
     this.#above.giveBack(this.#ticket, amount)
   }
 
-  #ask(call: LeaseCall, amount: number): LeaseAnswer | Promise<LeaseAnswer> {
+  #ask(call: LeaseCall, amount: number): NowOrLater<LeaseAnswer> {
     const isOld = this.#clock() - (this.#inWindow?.atMs ?? Number.NEGATIVE_INFINITY) >= call.pool.windowMs * WHILE
     const looked = call.need > 0 && isOld ? this.#look(call.need) : undefined
-    return looked instanceof Promise ? looked.then(() => this.#lease(call, amount)) : this.#lease(call, amount)
+    return andThen(looked, () => this.#lease(call, amount))
   }
 
-  #lease(call: LeaseCall, amount: number): LeaseAnswer | Promise<LeaseAnswer> {
+  #lease(call: LeaseCall, amount: number): NowOrLater<LeaseAnswer> {
     const { pool, need, tenants } = call
     const { limit: most, room } = this.#inWindow ?? { limit: pool.limit, room: pool.limit }
     const limit = Math.max(most, fuzzOf(pool.limit))
@@ -157,11 +155,10 @@ export class GroupStore implements PoolStore {
     const wants = this.#promise(call)
     const terms = { ...pool, limit, quantum }
     const answer = this.#store.lease({ ...call, pool: terms, left: amount + room, wants, ...said })
-    const finish = (granted: LeaseAnswer): LeaseAnswer => {
+    return andThen(answer, (granted) => {
       const ahead = Math.min(granted.ahead, wants)
       return this.#finish(call, { ...granted, ahead }, isRefused, amount)
-    }
-    return answer instanceof Promise ? answer.then(finish) : finish(answer)
+    })
   }
 
   #finish(call: LeaseCall, answer: LeaseAnswer, isRefused: boolean, amount: number): LeaseAnswer {
@@ -189,12 +186,124 @@ export class GroupStore implements PoolStore {
     void this.#above.tell(this.#group)
   }
 
-  #look(need: number): void | Promise<void> {
+  #look(need: number): NowOrLater<void> {
     this.#above.note(this.#group, need, false)
     return this.#above.tell(this.#group)
   }
 
   get #inWindow(): Prospect | undefined {
     return this.#prospect?.win === this.#above.win ? this.#prospect : undefined
+  }
+}
+
+/** Receives each answer to a call that asks, first of all, for a group. */
+type Listener = (report: TenantReport, answer: LeaseAnswer) => void
+
+/** A group's holding of a member's credit. */
+interface ChildGroup {
+  /** Credit of the next window that it wants to hold. */
+  wants: number
+  /** The promised part of that. */
+  promised: number
+  /** The amount promised of this window, spent for it when the window began. */
+  begun: LeasedTicket | undefined
+}
+
+/** The member's account with its own pool: its window, and its credit of the next one. */
+interface HeldCredit {
+  readonly win: number
+  readonly ahead: number
+}
+
+/**
+ * The groups below a member of a pool, which are tenants there, and their holdings of its next window.
+ *
+ * A group draws ahead for its own tenants, from the credit that this member has drawn ahead: that is promised to the
+ * group, is not returned, and is spent for the group as soon as this member begins the next window. So each level of a
+ * tree draws ahead from the one above as a flat pool does, and all together never more than the root has drawn.
+ */
+export class ChildGroups {
+  readonly #listeners: Map<string, Listener> = new Map()
+  readonly #children: Map<string, ChildGroup> = new Map()
+  readonly #standing: () => HeldCredit
+  readonly #spend: (group: string, amount: number) => LeasedTicket
+  /** The window in which promises were made; they apply to the next one. */
+  #win = -1
+  /** Promises to be spent, because their window has begun. */
+  #due: [group: string, amount: number][] = []
+
+  /** `standing` returns an updated account; `spend` spends credit of the present window for a group. */
+  constructor(standing: () => HeldCredit, spend: (group: string, amount: number) => LeasedTicket) {
+    this.#standing = standing
+    this.#spend = spend
+  }
+
+  /** From now on `hear` receives each answer to a call that asks, first of all, for this group. */
+  listen(group: string, hear: Listener): void {
+    this.#listeners.set(group, hear)
+  }
+
+  hear(report: TenantReport, answer: LeaseAnswer): void {
+    this.#listeners.get(report.tenant)?.(report, answer)
+  }
+
+  /** Total promised to all groups of the next window. */
+  get promised(): number {
+    let sum = 0
+    for (const { promised } of this.#children.values()) sum += promised
+    return sum
+  }
+
+  /** Total that all groups want of the next window, or were promised. */
+  get wanted(): number {
+    let sum = 0
+    for (const { wants, promised } of this.#children.values()) sum += Math.max(wants, promised)
+    return sum
+  }
+
+  /**
+   * The amount that a group may hold of the window after `win`: its wish, as far as this member has credit of that
+   * window; it already holds `holds`. The member's next call asks for the missing amount.
+   */
+  promise(group: string, win: number, holds: number, wants: number): number {
+    const { win: own, ahead } = this.#standing()
+    if (win !== own) return holds
+    if (wants <= 0 && !this.#children.has(group)) return 0
+    const child = this.#childOf(group)
+    this.#win = win
+    child.wants = wants
+    child.promised = Math.max(holds, Math.min(wants, ahead - (this.promised - child.promised)))
+    return child.promised
+  }
+
+  /** The amount spent for a group from its promise when this window began. */
+  begunWith(group: string): LeasedTicket | undefined {
+    this.#standing()
+    return this.#children.get(group)?.begun
+  }
+
+  /** The window `win` begins. */
+  begin(win: number): void {
+    this.#due = []
+    for (const [group, { promised }] of this.#children)
+      if (promised > 0 && win === this.#win + 1) this.#due.push([group, promised])
+    this.#children.clear()
+  }
+
+  /** Spends the promises of the present window, once. */
+  keep(): void {
+    if (this.#due.length === 0) return
+    const due = this.#due
+    this.#due = []
+    for (const [group, amount] of due) this.#childOf(group).begun = this.#spend(group, amount)
+  }
+
+  #childOf(group: string): ChildGroup {
+    let child = this.#children.get(group)
+    if (child === undefined) {
+      child = { wants: 0, promised: 0, begun: undefined }
+      this.#children.set(group, child)
+    }
+    return child
   }
 }

@@ -317,108 +317,72 @@ function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPar
 }
 
 /** The pool's own state. */
-export interface Head {
-  win: number
+export class Head {
+  win = -2
   /** Start of the fading of claims. */
-  fadesFromMs: number
+  fadesFromMs = 0
   /** Time at which all tenants refused in this window are back; 0 if none was. */
-  backMs: number
+  backMs = 0
   /** The latest time seen. */
-  nowMs: number
-  epoch: number
-  rev: number
+  nowMs: number = Number.NEGATIVE_INFINITY
+  epoch = 0
+  rev = 0
   /** Credit granted to all members together in this window, and the part of that since the epoch began. */
-  granted: number
-  since: number
+  granted = 0
+  since = 0
   /** Credit granted to all of them together in the next window. */
-  ahead: number
+  ahead = 0
   /** The guarantee of weight 1 at the last call. */
-  level: number
+  level: number = Number.MAX_VALUE
   /** The part of the limit for weight 1, then, or the guarantee if that is more. */
-  due: number
+  due: number = Number.MAX_VALUE
   /** The part of the claims of tenants that were refused more than their part of the limit that is lent. */
-  lent: number
+  lent = 0
   /** Time at which the pool noticed that it does not know of all grants; and in which epoch. */
-  lostMs: number
-  lostEpoch: number
+  lostMs = 0
+  lostEpoch = -1
   /** Members of an earlier epoch that have called since, and those that should. */
-  heard: number
-  awaited: number
+  heard = 0
+  awaited = 0
   /** Window, epoch and answer of the best informed of them. */
-  informedWin: number
-  informedEpoch: number
-  informedRev: number
-}
+  informedWin = -1
+  informedEpoch = -1
+  informedRev = -1
 
-/** No member is awaited. */
-export const NOT_LOST = {
-  lostEpoch: -1,
-  heard: 0,
-  awaited: 0,
-  informedWin: -1,
-  informedEpoch: -1,
-  informedRev: -1,
-}
-
-export function newHead(): Head {
-  return {
-    win: -2,
-    fadesFromMs: 0,
-    backMs: 0,
-    nowMs: Number.NEGATIVE_INFINITY,
-    epoch: 0,
-    rev: 0,
-    granted: 0,
-    since: 0,
-    ahead: 0,
-    level: Number.MAX_VALUE,
-    due: Number.MAX_VALUE,
-    lent: 0,
-    lostMs: 0,
-    ...NOT_LOST,
+  /** No member is awaited. */
+  forgetLoss(): void {
+    this.lostEpoch = this.informedWin = this.informedEpoch = this.informedRev = -1
+    this.heard = this.awaited = 0
   }
 }
 
 /** The pool's record of a member: its last report, and the answer. */
-export interface Member extends Weighed {
+export class Member implements Weighed {
   /** Time of its last call, on the pool's time; the window's beginning for one that has not called in it. */
   seenMs: number
-  hasCalled: boolean
+  hasCalled = false
   granted: number
   /** Credit of the next window. */
-  next: number
+  next = 0
   /** Credit that it had not spent. */
-  idle: number
+  idle = 0
   /** Tenants that it did not report by name. */
   quiet: Sum
-  readonly behind: Sum
-  readonly ahead: Sum
-  readonly over: Sum
+  readonly behind: Sum = { weight: 0, used: 0 }
+  readonly ahead: Sum = { weight: 0, used: 0 }
+  readonly over: Sum = { weight: 0, used: 0 }
   /** Its last call, and the rest of its answer. */
   seq: number
-  grant: number
-  held: number
-  room: number
-  waitMs: number
-}
+  grant = 0
+  held = 0
+  room = 0
+  waitMs = 0
 
-export function newMember(seenMs: number, seq: number, weight: number, granted: number): Member {
-  const none = { weight: 0, used: 0 }
-  return {
-    seenMs,
-    hasCalled: false,
-    granted,
-    next: 0,
-    idle: 0,
-    quiet: { weight, used: 0 },
-    behind: { ...none },
-    ahead: { ...none },
-    over: { ...none },
-    seq,
-    grant: 0,
-    held: 0,
-    room: 0,
-    waitMs: 0,
+  constructor(seenMs: number, seq = 0, weight = 0, granted = 0) {
+    this.seenMs = seenMs
+    this.seq = seq
+    this.quiet = { weight, used: 0 }
+    this.granted = granted
   }
 }
 

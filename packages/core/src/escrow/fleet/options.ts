@@ -1,6 +1,18 @@
 import { type After, type Clock, systemAfter, systemClock } from '../../clock.js'
-import { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../../options.js'
-import { type Random, randomUint32, systemRandom } from '../../random.js'
+import {
+  by,
+  fail,
+  type OptionRules,
+  requireAbove,
+  requireFunction,
+  requireInteger,
+  requireOneOf,
+  requireOptions,
+  type Settings,
+  settingsFrom,
+  show,
+} from '../../options.js'
+import { type Random, randomId, systemRandom } from '../../random.js'
 import { type EscrowDecision, type EscrowReason, EscrowTicket } from '../decision.js'
 import { type Hierarchy, requirePlaces } from '../hierarchy.js'
 import type { Judgement } from '../judgement.js'
@@ -54,35 +66,40 @@ export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
 /** The rule if the store fails, or does not answer in time. */
 export type OnStoreError = 'refuse' | 'admit' | 'last-share'
 
+/** A request, as its member sees it. */
+export interface MemberRequest {
+  /** The tenant that pays, or a group of it. */
+  readonly tenant: string
+  /** The tenant in the answer. */
+  readonly shown: string
+  /** The requested cost; `cost` is the reservation for it. */
+  readonly asked: number
+  readonly cost: number
+}
+
 /** A decision of a fleet's escrow, with the member that has spent for it. */
 export class LeasedTicket extends EscrowTicket<LeasedReason> {
   readonly #member: PoolMember | undefined
   readonly #payer: string
 
-  /**
-   * `judged` is the ledger's judgement; undefined if it was not asked. `payer` spent for it: the tenant, or a group of
-   * it; `reserved` is the amount spent for it, if that is not the cost.
-   */
+  /** `judged` is the ledger's judgement; undefined if it was not asked. */
   constructor(
     owner: object,
     member: PoolMember | undefined,
-    tenant: string,
-    cost: number,
+    { tenant, shown, asked, cost }: MemberRequest,
     reason: LeasedReason | undefined,
     retryAfterMs: number,
     judged: Judgement | undefined,
     resetAtMs: number,
     nowMs: number,
-    payer: string = tenant,
-    reserved: number = cost,
     remaining: number = judged?.remaining ?? 0,
   ) {
     const borrowed = retryAfterMs === 0 && judged?.verdict === 'borrows'
     const [used, guarantee] = [judged?.usedAfter ?? 0, judged?.guarantee ?? 0]
     const times = [retryAfterMs, resetAtMs, nowMs] as const
-    super(owner, tenant, cost, reason, borrowed, used, remaining, guarantee, ...times, reserved)
+    super(owner, shown, asked, reason, borrowed, used, remaining, guarantee, ...times, cost)
     this.#member = member
-    this.#payer = payer
+    this.#payer = tenant
   }
 
   /** The member that has spent for it; undefined if none may. */
@@ -174,37 +191,29 @@ export interface LeasedEscrowOptions extends DrawingOptions {
   random?: Random
 }
 
-const DRAWING = [
-  'weightOf',
-  'tree',
-  'groupOf',
-  'maxTenants',
-  'estimates',
-  'onStoreError',
-  'storeTimeoutMs',
-  'onStoreFailure',
-  'clock',
-  'wallClock',
-  'after',
-]
+type NoDefault = 'weightOf' | 'tree' | 'groupOf' | 'onStoreFailure' | 'clock' | 'wallClock'
 
-/** Checked options, with every default in its place. */
-export interface DrawingSettings {
+/** A function, so that a bundle without a fleet has no table. */
+const rules = (): OptionRules<DrawingOptions, NoDefault> => ({
+  weightOf: [requireFunction],
+  tree: [(_, tree) => requirePlaces(tree, undefined)],
+  groupOf: [requireFunction],
+  maxTenants: [by(requireInteger, 1), 10_000],
+  estimates: [by(requireOneOf, ['learned', 'asked']), 'learned'],
+  onStoreError: [by(requireOneOf, ['refuse', 'admit', 'last-share']), 'refuse'],
+  onStoreFailure: [requireFunction],
+  storeTimeoutMs: [by(requireAbove, 0), 100],
+  clock: [requireFunction],
+  wallClock: [requireFunction],
+  after: [requireFunction, systemAfter],
+})
+
+/** Checked options, with every default in its place. A missing `wallClock` means that nobody knows of sleep. */
+export interface DrawingSettings extends Settings<DrawingOptions, NoDefault> {
   readonly terms: PoolTerms
   readonly member: string
   readonly store: PoolStore
-  readonly weightOf: ((tenant: string) => number) | undefined
-  readonly tree: Hierarchy | undefined
-  readonly groupOf: ((tenant: string) => string | undefined) | undefined
-  readonly maxTenants: number
-  readonly estimates: 'learned' | 'asked'
-  readonly onStoreError: OnStoreError
-  readonly storeTimeoutMs: number
-  readonly onStoreFailure: ((failure: StoreFailure) => void) | undefined
   readonly clock: Clock
-  /** Shows whether the machine slept; undefined: unknown. */
-  readonly wallClock: Clock | undefined
-  readonly after: After
 }
 
 /** Checks the options of every drawing escrow; `own` are the names of the other options. */
@@ -214,25 +223,13 @@ export function drawingSettings(
   own: readonly string[],
   clockOfPool: Clock = systemClock,
 ): Omit<DrawingSettings, 'terms' | 'member' | 'store'> {
-  requireOptions(name, options, [...DRAWING, ...own])
-  const { weightOf, maxTenants = 10_000, onStoreError = 'refuse', storeTimeoutMs = 100 } = options
-  const { onStoreFailure, tree, groupOf, estimates = 'learned' } = options
-  const { clock = clockOfPool, after = systemAfter } = options
-  const { wallClock = clock === systemClock ? () => Date.now() : undefined } = options
-  if (weightOf !== undefined) requireFunction('weightOf', weightOf)
-  requirePlaces(tree, groupOf)
-  requireInteger('maxTenants', maxTenants, 1)
-  requireOneOf('estimates', estimates, ['learned', 'asked'])
-  requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share'])
-  if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
-  requireAbove('storeTimeoutMs', storeTimeoutMs, 0)
-  requireFunction('clock', clock)
-  if (wallClock !== undefined) requireFunction('wallClock', wallClock)
-  requireFunction('after', after)
-  return {
-    ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure },
-    ...{ onStoreError, clock, wallClock, after },
-  }
+  const all = rules()
+  requireOptions(name, options, [...Object.keys(all), ...own])
+  const settings = settingsFrom(options, all)
+  requirePlaces(settings.tree, settings.groupOf)
+  const { clock = clockOfPool } = settings
+  const { wallClock = clock === systemClock ? () => Date.now() : undefined } = settings
+  return { ...settings, clock, wallClock }
 }
 
 /** Checks all options of a leased escrow. Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -242,16 +239,11 @@ export function leasedSettings(options: LeasedEscrowOptions): DrawingSettings {
   const terms = poolTerms({ name: pool, limit, windowMs, ...(quantum !== undefined && { quantum }) }, 'pool')
   requireStore(store)
   requireFunction('random', random)
-  return { ...drawing, terms, store, member: incarnation(random) }
+  return { ...drawing, terms, store, member: randomId(random) }
 }
 
 /** Checks for something with a `lease` method. */
 export function requireStore(store: unknown): void {
-  if (typeof store === 'object' && store !== null && 'lease' in store && typeof store.lease === 'function') return
-  throw new TypeError(`store must be a store of pools, got ${show(store)}`)
-}
-
-/** The id of one run of a process: 128 random bits, so that no two starts have the same. */
-export function incarnation(random: Random): string {
-  return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
+  if (typeof (store as Partial<PoolStore> | null | undefined)?.lease !== 'function')
+    fail('store', 'a store of pools', store)
 }

@@ -5,19 +5,20 @@ import { Estimates } from '../estimates.js'
 import { type EscrowVerdict, isRefusal, type Judgement } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
-import { ChildGroups } from './child-groups.js'
 import { Credit, needAhead } from './credit.js'
 import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
+import { ChildGroups } from './group-store.js'
 import {
   type DrawingSettings,
   type LeasedDecision,
   type LeasedReason,
   type LeasedSnapshot,
   LeasedTicket,
+  type MemberRequest,
 } from './options.js'
 import { Reports } from './reports.js'
 import { watched } from './sleep.js'
-import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
+import { fuzzOf, OTHERS, type PoolTerms, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
 const LEAST_BACK = 0.1
@@ -25,14 +26,9 @@ const LEAST_BACK = 0.1
 const MOST_DRAWS = 4
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
 
-/** A check in progress; `shown` is the tenant in its answer: a member's own tenant, if the tenant is a group. */
-interface DrawRequest {
-  readonly tenant: string
-  readonly shown: string
+/** A check in progress. */
+interface DrawRequest extends MemberRequest {
   readonly weight: number
-  /** The requested cost; `cost` is the reservation for it. */
-  readonly asked: number
-  readonly cost: number
   /** Number of leases drawn for it. */
   draws: number
 }
@@ -71,15 +67,15 @@ export class PoolMember {
   /** `owner` is the escrow that makes these decisions. */
   constructor(owner: object, settings: DrawingSettings) {
     this.#owner = owner
-    const { terms, member, store, maxTenants, storeTimeoutMs, after, onStoreFailure } = settings
-    this.#settings = settings
+    const { terms, maxTenants, onStoreFailure } = settings
     this.#clock = watched(settings.clock, settings.wallClock, () => this.#account.doubt())
+    this.#settings = { ...settings, clock: this.#clock }
     this.terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(maxTenants)
     this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
-    this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
+    this.#account = new PoolAccount(this.#settings, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
@@ -103,8 +99,8 @@ export class PoolMember {
       failed: (failure) => tellOf(failure, onStoreFailure),
     })
     this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, this.#reports, this.groups)
-    this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
-    this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
+    this.#queue = new DrawQueue(this.#account, this.#settings)
+    this.#pulse = new Pulse(this.#settings, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
       isOpen: () => !this.#isClosed && this.#credit.isOpen(this.#credit.now()),
@@ -202,7 +198,7 @@ export class PoolMember {
   }
 
   #ticket(
-    { tenant, shown, asked, cost }: DrawRequest,
+    ask: DrawRequest,
     reason: LeasedReason | undefined,
     retryMs: number,
     judged: Judgement | undefined,
@@ -210,9 +206,8 @@ export class PoolMember {
     nowMs: number,
   ): LeasedTicket {
     const left = judged?.remaining ?? 0
-    const remaining = this.#estimates?.of(tenant)?.askable(left, this.terms.limit) ?? left
-    const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
-    return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
+    const remaining = this.#estimates?.of(ask.tenant)?.askable(left, this.terms.limit) ?? left
+    return new LeasedTicket(this.#owner, this, ask, reason, retryMs, judged, resetAtMs, nowMs, remaining)
   }
 
   /** The pool's window of the last answer. */

@@ -1,14 +1,4 @@
-import {
-  claimOfMember,
-  type Head,
-  type Member,
-  NOT_LOST,
-  newHead,
-  newMember,
-  Tenants,
-  type Weighed,
-  weightOf,
-} from './members.js'
+import { claimOfMember, Head, Member, Tenants, type Weighed, weightOf } from './members.js'
 import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolTerms } from './store.js'
 import { type Claimant, claimantsOf, claimOf, claimsAt, levelOf } from './strata.js'
 
@@ -72,7 +62,7 @@ export class Pool {
   readonly #tenants: Tenants
 
   /** Without arguments, an empty pool. Otherwise one that continues, and modifies its arguments. */
-  constructor(head: Head = newHead(), members: Map<string, Member> = new Map(), tenants: Tenants = new Tenants()) {
+  constructor(head: Head = new Head(), members: Map<string, Member> = new Map(), tenants: Tenants = new Tenants()) {
     this.#head = head
     this.#members = members
     this.#tenants = tenants
@@ -142,7 +132,7 @@ export class Pool {
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
       if (isNext && member.hasCalled && weight > 0)
-        this.#members.set(name, newMember(startMs, member.seq - 0.5, weight, member.next))
+        this.#members.set(name, new Member(startMs, member.seq - 0.5, weight, member.next))
       else this.#members.delete(name)
     }
     // A member that has not called by then may hold credit that was drawn ahead.
@@ -164,13 +154,13 @@ export class Pool {
     this.#head.level = Number.MAX_VALUE
     this.#head.due = Number.MAX_VALUE
     this.#head.lent = 0
-    if (!isListening) Object.assign(this.#head, NOT_LOST)
+    if (!isListening) this.#head.forgetLoss()
   }
 
   #memberOf({ member: name }: LeaseCall): Member {
     let member = this.#members.get(name)
     if (member === undefined) {
-      member = newMember(this.#head.nowMs, 0, 0, 0)
+      member = new Member(this.#head.nowMs)
       this.#members.set(name, member)
     }
     return member

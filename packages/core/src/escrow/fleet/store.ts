@@ -1,4 +1,5 @@
 import { requireAbove, requireInteger, requireNumber, requireText } from '../../options.js'
+import { onRejection } from '../../rejection.js'
 
 /** Terms on which all members of a pool must agree. */
 export interface PoolTerms {
@@ -211,8 +212,7 @@ export function failureOf(error: unknown): StoreFailure {
 /** Calls a listener whose errors, thrown or rejected, do not concern the callers. */
 export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
   try {
-    const told = listener?.(failure)
-    if (told instanceof Promise) told.catch(() => {})
+    onRejection(listener?.(failure), () => {})
   } catch {
     // As documented at the option: its error is dropped.
   }
@@ -241,30 +241,24 @@ export function requireLease(call: LeaseCall): void {
   requireText('member', member)
   requireInteger('seq', seq, 1)
   requireInteger('win', win, -1)
-  requireNumber('holds', holds, 0)
-  requireNumber('spent', spent, 0)
-  requireNumber('mark.epoch', mark.epoch, 0)
   requireInteger('mark.rev', mark.rev, 0)
-  requireNumber('mark.total', mark.total, 0)
-  requireNumber('mark.ahead', mark.ahead, 0)
   requireInteger('mark.members', mark.members, 0)
-  requireNumber('quiet.weight', quiet.weight, 0)
-  requireNumber('quiet.used', quiet.used, 0)
-  requireNumber('need', need, 0)
-  requireNumber('left', left, 0)
-  requireNumber('ahead', ahead, 0)
-  requireNumber('wants', wants, 0)
+  const { epoch, total, ahead: markAhead } = mark
+  const amounts = { holds, spent, need, left, ahead, wants, 'mark.epoch': epoch, 'mark.total': total }
+  requireAmounts({ ...amounts, 'mark.ahead': markAhead, 'quiet.weight': quiet.weight, 'quiet.used': quiet.used })
   if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
   if (tenants.length > MOST_REPORTED)
     throw new RangeError(`tenants must be at most ${MOST_REPORTED}, got ${tenants.length}`)
   for (const { tenant, weight, used, rate, ask } of tenants) {
     requireText('tenant', tenant)
     requireAbove('weight', weight, 0)
-    requireNumber('used', used, 0)
-    requireNumber('rate', rate, 0)
-    requireNumber('ask', ask, 0)
+    requireAmounts({ used, rate, ask })
   }
   if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
+}
+
+function requireAmounts(amounts: Readonly<Record<string, unknown>>): void {
+  for (const [name, amount] of Object.entries(amounts)) requireNumber(name, amount, 0)
 }
 
 /**
@@ -317,21 +311,4 @@ function isWhole(value: number, least: number): boolean {
 
 function isAmount(value: number): boolean {
   return Number.isFinite(value) && value >= 0
-}
-
-/** A pending or lost call. */
-export interface Sent {
-  readonly call: LeaseCall
-  readonly firstSentMs: number
-  sentMs: number
-  /** It was sent again. */
-  isRepeated: boolean
-  /** Resolves when this sending has been answered or has failed; never rejects. Undefined afterwards. */
-  done: Promise<void> | undefined
-  end: () => void
-}
-
-/** A call that is about to be sent. */
-export function newSent(call: LeaseCall, nowMs: number): Sent {
-  return { call, firstSentMs: nowMs, sentMs: nowMs, isRepeated: false, done: undefined, end: () => {} }
 }

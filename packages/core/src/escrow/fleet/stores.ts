@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { requireFunction, requireOptions } from '../../options.js'
-import { type Head, type Member, newHead, type SavedTenant, Tenants } from './members.js'
+import { Head, type Member, type SavedTenant, Tenants } from './members.js'
 import { Pool } from './pool.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLease } from './store.js'
 import { newStandings, type Standings } from './strata.js'
@@ -35,7 +35,7 @@ export function leaseOn(
 ): { readonly answer: LeaseAnswer; readonly record: PoolRecord } {
   const saved = record === undefined ? undefined : (JSON.parse(record.pool) as Saved)
   // A former version saved fewer numbers.
-  const head = { ...newHead(), ...saved?.head }
+  const head = Object.assign(new Head(), saved?.head)
   const members = new Map(saved?.members)
   const standings = { ...newStandings(), ...saved?.standings }
   const tenants = new Tenants(standings)

@@ -3,7 +3,6 @@ import { requireAbove } from '../../options.js'
 import { shortId, systemRandom } from '../../random.js'
 import type { FairClock } from '../clock/fair-clock.js'
 import type { ClockBelief } from '../clock/state.js'
-import { gathered } from './gathering.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,
@@ -19,7 +18,7 @@ import {
 } from './report.js'
 import { SharedFairClock } from './shared-fair-clock.js'
 import { Transit } from './transit.js'
-import { Allowance, consensus, MOST_MEMBERS, MOST_PART, ReportedOutcomes, typical } from './trust.js'
+import { Allowance, consensus, gathered, MOST_MEMBERS, MOST_PART, ReportedOutcomes, typical } from './trust.js'
 import {
   isReadable,
   LEASE_LENGTH,

@@ -110,15 +110,12 @@ export class ClockDesk {
 
   /** Removes the clock with the fewest members, and of those the one without reports for longest. */
   #makeRoom(): void {
-    let [least, known] = [undefined as string | undefined, undefined as KeptClock | undefined]
-    for (const [name, kept] of this.#clocks) {
-      const more = known === undefined ? -1 : kept.seats.size - known.seats.size
-      if (known === undefined || more < 0 || (more === 0 && kept.heardAtMs < known.heardAtMs))
-        [least, known] = [name, kept]
-    }
-    if (least === undefined || known === undefined) return
-    for (const seat of known.seats.values()) seat.answer?.({})
-    this.#clocks.delete(least)
+    const [name, { seats }] = [...this.#clocks].reduce((least, each) => {
+      const more = each[1].seats.size - least[1].seats.size
+      return more < 0 || (more === 0 && each[1].heardAtMs < least[1].heardAtMs) ? each : least
+    })
+    for (const seat of seats.values()) seat.answer?.({})
+    this.#clocks.delete(name)
   }
 
   #hand(seat: Seat | undefined, lease: string, nowMs: number): void {

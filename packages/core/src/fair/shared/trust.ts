@@ -1,4 +1,5 @@
-import type { Amount, Ended, FlowCharge, PeriodSums, SlotSums } from './report.js'
+import type { ClockBelief } from '../clock/state.js'
+import type { Amount, ClockGreeting, Ended, FlowCharge, PeriodSums, SlotSums } from './report.js'
 
 // The arbiter's trust in reports: each process may be broken. The form of messages is checked elsewhere.
 
@@ -121,7 +122,7 @@ export class ReportedOutcomes {
     const most = Math.max(0, this.#unended + cost + settled)
     const part = partOf(costOf(ended), most)
     this.#unended = Math.max(0, most - costOf(ended))
-    return part === 1 ? ended : ended.map((row) => cheaperRow(row, part))
+    return part === 1 ? ended : ended.map((row) => eachOf(row, (amount) => cheaper(amount, part)))
   }
 
   add({ slots }: PeriodSums): void {
@@ -154,7 +155,7 @@ export class ReportedOutcomes {
         letIn: cheaper(slot.letIn, letIn),
         refused: cheaper(scaledAmount(slot.refused, kept), refused),
         settled: slot.settled * Math.min(letIn, ended),
-        ended: slot.ended.map((row) => cheaperRow(row, ended)),
+        ended: slot.ended.map((row) => eachOf(row, (amount) => cheaper(amount, ended))),
       }),
     )
     return { ...sums, slots }
@@ -260,8 +261,49 @@ export function typical(all: readonly ReportedOutcomes[]): Typical | undefined {
 }
 
 /** The lower one of two in the middle. */
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   return values.toSorted((x, y) => x - y)[Math.floor((values.length - 1) / 2)] ?? 0
+}
+
+/** The amounts of a state, none below 0. */
+const BELIEF_AMOUNTS = ['rate', 'meanCost', 'usual', 'deliverable', 'fill', 'floor', 'reserve', 'most'] as const
+type BeliefAmount = (typeof BELIEF_AMOUNTS)[number]
+
+/**
+ * The state from which an arbiter starts, after the latest of these greetings; `undefined` if that changes nothing. If
+ * half of the processes had an arbiter before, which told all the same, it is the median of theirs; otherwise the sum
+ * of the parts of the others, if most of them see a shortage. No part counts as much larger than most.
+ */
+export function gathered(greetings: readonly ClockGreeting[]): ClockBelief | undefined {
+  const followers = greetings.filter(({ following }) => following)
+  // One of several may say that it was told anything.
+  const goesOn = 2 * followers.length >= greetings.length
+  if (goesOn && greetings.at(-1)?.following === false) return undefined
+  const heard = goesOn ? followers : greetings.filter(({ following }) => !following)
+  const beliefs = heard.map(({ belief }) => belief)
+  const short = beliefs.filter(({ open }) => !open)
+  const isShort = 2 * short.length > beliefs.length
+  if (goesOn || !isShort) return usualOf(isShort ? short : beliefs.filter(({ open }) => open))
+  const parts = short.map(({ deliverable }) => deliverable)
+  const most = MOST_PART * median(parts)
+  const deliverable = parts.reduce((all, part) => all + Math.min(part, most), 0)
+  return { ...usualOf(short), deliverable, rate: median(short.map(({ rate }) => rate)) }
+}
+
+/** The median state, of which no amount is much larger or smaller than most. */
+function usualOf(beliefs: readonly ClockBelief[]): ClockBelief {
+  const sorted = beliefs.toSorted((x, y) => x.deliverable - y.deliverable || x.rate - y.rate)
+  const middle = sorted[Math.floor((sorted.length - 1) / 2)]!
+  const bounded = (name: BeliefAmount): number => {
+    const usual = median(beliefs.map((belief) => belief[name]))
+    return Math.min(Math.max(middle[name], usual / MOST_PART), MOST_PART * usual)
+  }
+  const amounts = Object.fromEntries(BELIEF_AMOUNTS.map((name) => [name, bounded(name)])) as Pick<
+    ClockBelief,
+    BeliefAmount
+  >
+  const within = (account: number): number => Math.max(-amounts.most, Math.min(account, amounts.most))
+  return { ...middle, ...amounts, left: within(middle.left), owed: within(middle.owed) }
 }
 
 /** Cost that processes may admit together: filled over time, and consumed by their reports. */
@@ -305,7 +347,10 @@ function levelOf(claims: readonly number[], limit: number): number {
 
 function scaled(slot: SlotSums, part: number): SlotSums {
   const { letIn, refused, settled, ended, strained } = slot
-  const rows = ended.map((row) => ({ ...row, ...scaledRow(row, part) }))
+  const rows = ended.map((row) => ({
+    ...eachOf(row, (amount) => scaledAmount(amount, part)),
+    expected: row.expected * part,
+  }))
   const requests = scaledAmount(letIn, part)
   const cut = { letIn: requests, refused: scaledAmount(refused, part), settled: settled * part, ended: rows }
   return withKnown({ ...slot, ...cut, strained: Math.min(strained, requests[0]) })
@@ -316,9 +361,9 @@ function partOf(amount: number, most: number): number {
   return amount > most ? most / amount : 1
 }
 
-function cheaperRow(row: Ended, part: number): Ended {
-  const { success, failure, ignored } = row
-  return { ...row, success: cheaper(success, part), failure: cheaper(failure, part), ignored: cheaper(ignored, part) }
+/** A row with each of its amounts changed. */
+function eachOf(row: Ended, change: (amount: Amount) => Amount): Ended {
+  return { ...row, success: change(row.success), failure: change(row.failure), ignored: change(row.ignored) }
 }
 
 function cheaper([requests, cost]: Amount, part: number): Amount {
@@ -329,15 +374,6 @@ function cheaper([requests, cost]: Amount, part: number): Amount {
 function withKnown(slot: SlotSums): SlotSums {
   const known = Math.min(slot.known, slot.letIn[0] + slot.refused[0])
   return { ...slot, known, ahead: Math.min(slot.ahead, known) }
-}
-
-function scaledRow(row: Ended, part: number): Omit<Ended, 'letIn'> {
-  return {
-    success: scaledAmount(row.success, part),
-    failure: scaledAmount(row.failure, part),
-    ignored: scaledAmount(row.ignored, part),
-    expected: row.expected * part,
-  }
 }
 
 function costOf(rows: readonly Ended[]): number {

@@ -134,13 +134,15 @@ export function isReadable(belief: ClockBelief): boolean {
   return unlessMalformed(() => unpackBelief(new DigitReader(to.text))) !== undefined
 }
 
+/** The last amounts of a state, in their order. */
+const LAST_AMOUNTS = ['deliverable', 'left', 'owed', 'fill', 'floor', 'reserve', 'most'] as const
+
 function packBelief(to: DigitWriter, belief: ClockBelief): void {
-  const { time, rate, meanCost, open, looking, usual, deliverable, left, owed } = belief
-  const { fill, floor, reserve, most } = belief
+  const { time, rate, meanCost, open, looking, usual } = belief
   // The time is exact: however far the clock has run, a request's cost is a difference.
   to.string(String(time)).decimal(rate).decimal(meanCost)
-  to.count((open ? 1 : 0) + (looking ? 2 : 0))
-  for (const each of [usual, deliverable, left, owed, fill, floor, reserve, most]) to.decimal(each)
+  to.count((open ? 1 : 0) + (looking ? 2 : 0)).decimal(usual)
+  for (const name of LAST_AMOUNTS) to.decimal(belief[name])
 }
 
 function unpackBelief(from: DigitReader): ClockBelief {
@@ -149,21 +151,12 @@ function unpackBelief(from: DigitReader): ClockBelief {
   const rate = from.decimal(Number.MIN_VALUE, MOST_COST)
   const meanCost = from.decimal(Number.MIN_VALUE, MOST_COST)
   const flags = from.count(3)
-  const amount = (least = 0): number => from.decimal(least, MOST_COST)
+  const usual = from.decimal(0, 1)
+  const least = (name: string): number => (name === 'left' || name === 'owed' ? -MOST_COST : 0)
+  const amounts = LAST_AMOUNTS.map((name) => [name, from.decimal(least(name), MOST_COST)])
   return {
-    time,
-    rate,
-    meanCost,
-    open: flags % 2 === 1,
-    looking: flags >= 2,
-    usual: from.decimal(0, 1),
-    deliverable: amount(),
-    left: amount(-MOST_COST),
-    owed: amount(-MOST_COST),
-    fill: amount(),
-    floor: amount(),
-    reserve: amount(),
-    most: amount(),
+    ...{ time, rate, meanCost, open: flags % 2 === 1, looking: flags >= 2, usual },
+    ...(Object.fromEntries(amounts) as Pick<ClockBelief, (typeof LAST_AMOUNTS)[number]>),
   }
 }
 
