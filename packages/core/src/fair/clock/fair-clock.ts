@@ -295,7 +295,8 @@ export class FairClock {
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
     this.alone = true
-    this.#shown(delivered, delivered)
+    // The windows may all lie in a pause of the resource.
+    this.#shown(Math.max(delivered, this.#traffic.servedPerSecond), delivered)
   }
 
   #serves(served: number): void {
