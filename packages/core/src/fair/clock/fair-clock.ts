@@ -56,7 +56,6 @@ export class FairClock {
   /** Consecutive admissions that found the reserve full. */
   protected full = 0
   protected wasOpen = true
-  #wasUnmet = false
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
   /** True during a turn that tests an old proof: all is admitted. */
@@ -214,11 +213,9 @@ export class FairClock {
     }
     if (!this.open) {
       if (!this.#isTried(MOST_TRIED) && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
-      // At this moment the resource is empty. A failure of a request admitted before that was last known is no news.
-      if (this.following || admission.at >= this.correctedAt) {
-        this.reserve.left = Math.min(this.reserve.left, 0)
-        this.correctedAt = this.now
-      }
+      // At this moment the resource is empty.
+      this.reserve.left = Math.min(this.reserve.left, 0)
+      this.correctedAt = this.now
     }
     this.delivery.fails(this.now)
   }
@@ -259,8 +256,7 @@ export class FairClock {
   }
 
   #windowNow(): number {
-    const { delay, servedShare } = this.#traffic
-    return this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
+    return this.slope.admit(this.now, this.#admittedPerSecond, this.meanCost, this.#traffic.delay)
   }
 
   get #admittedPerSecond(): number {
@@ -313,9 +309,8 @@ export class FairClock {
   /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    const full = this.open || this.#unmet || this.#wasUnmet
+    const full = this.open || this.#unmet
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
-    this.#wasUnmet = false
     this.slope.clear()
     this.engage()
   }
@@ -406,7 +401,6 @@ export class FairClock {
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
-    this.#wasUnmet = this.#unmet
     looks.begin(this.beyond > 0 ? this.beyond : this.failureShare)
     this.engage()
     this.#owedBefore = Math.max(0, this.reserve.owed)
@@ -452,7 +446,6 @@ export class FairClock {
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying
-      this.delivery.perSecond = Math.max(this.deliverable, looks.delivered)
     }
   }
 }
