@@ -30,7 +30,7 @@ const GROWTH_PER_SECOND = 0.003
 export const MOST_WAY = 0.8
 /** This part of the delivered rate is served again, regardless of failures. */
 export const LEAST_DELIVERED = 0.95
-/** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
+/** Failures are compensated until this many times as much is admitted: more would mostly take from other processes. */
 export const MOST_TRIED = 1.5
 /**
  * A proof at full admission is trusted for this time. A test, and finding the fair rate again, takes some ten seconds:
@@ -243,10 +243,9 @@ export class Traffic {
     return this.#moved / this.#movedSeconds
   }
 
-  /** The share of failures beyond `usual`, if it exceeds the tolerated share and random variation; otherwise 0. */
+  /** The share of failures beyond `usual`, if it exceeds the tolerated share; otherwise 0. */
   beyond(usual: number): number {
     const beyond = this.failureShare - usual
-    const error = Math.sqrt((usual * (1 - usual)) / (2 * OUTCOMES))
-    return beyond > TOLERATED + SURE * error ? beyond : 0
+    return beyond > TOLERATED ? beyond : 0
   }
 }

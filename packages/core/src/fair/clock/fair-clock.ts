@@ -17,8 +17,8 @@ const OUTAGE = 0.95
  *   that stay have another reason; from then on as many of them are usual. An old proof is tested.
  * - `deliverable` is the observed capacity per second. It rises with the delivered rate, and falls only after proof
  *   that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission. In any
- *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, up to 1.5 times
- *   deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
+ *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, beside other
+ *   processes up to 1.5 times deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
  * - Within that, a failure shows that at this moment the resource is empty. `left` is its expected remainder. The clock
  *   runs at the fair rate times left / reserve: it stops while nothing is left, so that flows that lag behind get the
  *   available capacity, and catches up while there is plenty. The fair rate follows until the reserve is maintained.
@@ -56,7 +56,6 @@ export class FairClock {
   /** Consecutive admissions that found the reserve full. */
   protected full = 0
   protected wasOpen = true
-  #wasUnmet = false
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
   /** True during a turn that tests an old proof: all is admitted. */
@@ -213,13 +212,10 @@ export class FairClock {
       this.delivery.begins(this.now)
     }
     if (!this.open) {
-      const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
-      if (!tried && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
-      // At this moment the resource is empty. A failure of a request admitted before that was last known is no news.
-      if (this.following || admission.at >= this.correctedAt) {
-        this.reserve.left = Math.min(this.reserve.left, 0)
-        this.correctedAt = this.now
-      }
+      if (!this.#isTried(MOST_TRIED) && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
+      // At this moment the resource is empty.
+      this.reserve.left = Math.min(this.reserve.left, 0)
+      this.correctedAt = this.now
     }
     this.delivery.fails(this.now)
   }
@@ -231,6 +227,11 @@ export class FairClock {
     this.looks.ignored(admission.look)
     this.#traffic.serves(served)
     this.#serves(served)
+  }
+
+  /** An admitted request runs no longer, whatever its outcome, and whether or not it is reported here. */
+  ended(): void {
+    this.#soleUser.ends()
   }
 
   /** An admitted request did not run: its reservation is free again. */
@@ -255,8 +256,7 @@ export class FairClock {
   }
 
   #windowNow(): number {
-    const { delay, servedShare } = this.#traffic
-    return this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
+    return this.slope.admit(this.now, this.#admittedPerSecond, this.meanCost, this.#traffic.delay)
   }
 
   get #admittedPerSecond(): number {
@@ -266,8 +266,12 @@ export class FairClock {
   /** True while less than the floor is served, although the floor's whole demand was admitted. */
   get #unmet(): boolean {
     if (this.open || !(this.deliverable > 0)) return false
-    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
-    return tried || this.reserve.owed >= this.reserve.full
+    return this.#isTried(FULL * MOST_TRIED) || this.reserve.owed >= this.reserve.full
+  }
+
+  /** `times` the capacity is admitted. To the sole user of a pool of workers more brings more, and takes from nobody. */
+  #isTried(times: number): boolean {
+    return !this.#soleUser.hasPool && this.#traffic.admittedPerSecond >= times * this.deliverable
   }
 
   /**
@@ -306,9 +310,8 @@ export class FairClock {
   /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
   #shown(delivered: number, before: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    const full = this.open || this.#unmet || this.#wasUnmet
+    const full = this.open || this.#unmet
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
-    this.#wasUnmet = false
     this.slope.clear()
     this.engage()
   }
@@ -399,7 +402,6 @@ export class FairClock {
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
-    this.#wasUnmet = this.#unmet
     looks.begin(this.beyond > 0 ? this.beyond : this.failureShare)
     this.engage()
     this.#owedBefore = Math.max(0, this.reserve.owed)
@@ -445,7 +447,6 @@ export class FairClock {
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying
-      this.delivery.perSecond = Math.max(this.deliverable, looks.delivered)
     }
   }
 }

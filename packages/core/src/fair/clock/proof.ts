@@ -1,14 +1,4 @@
-import {
-  DELAYS,
-  GRAIN,
-  LEAST_SERVED,
-  OUTCOMES,
-  RATE_REQUESTS,
-  RATE_SECONDS,
-  SURE,
-  TOLERATED,
-  VERY_SURE,
-} from './state.js'
+import { DELAYS, GRAIN, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED, VERY_SURE } from './state.js'
 
 /**
  * Part of a turn that is left out where its first half begins, and twice as much where its second does: earlier
@@ -103,7 +93,7 @@ export class Looks {
   looking = false
   /** Cost per second that is admitted meanwhile. */
   limit = 0
-  /** From the last verdict: cost served per second, and, if failures stayed, their share. */
+  /** From the last verdict: if failures became fewer, the cost served per second; if they stayed, their share. */
   delivered = 0
   staying = 0
   /** The same before less was admitted. */
@@ -233,7 +223,6 @@ export class Looks {
     // Less certainty is needed before anything is refused than once a shortage was shown.
     const isDoubtful = open && outcomes > MOST_OUTCOMES / 2 && most - SURE * error <= GONE
     if (most + (open ? 1 : VERY_SURE) * error < STAYED || isDoubtful) {
-      this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
       return 'costs'
@@ -322,11 +311,10 @@ export class DeliverySlope {
   }
 
   /**
-   * A request is admitted at `now`: returns the number of its window. The recent rate is `perSecond`, of `meanCost`,
-   * and `servedShare` of it is served.
+   * A request is admitted at `now`: returns the number of its window. The recent rate is `perSecond`, of `meanCost`.
    */
-  admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
-    const length = this.#lengthFor(perSecond, servedShare, meanCost, delay)
+  admit(now: number, perSecond: number, meanCost: number, delay: number): number {
+    const length = this.#lengthFor(perSecond, meanCost, delay)
     const fits = length < MISFIT * this.#length && this.#length < MISFIT * length
     if (!fits || now >= this.#end + MOST_WAITING * this.#length) {
       this.clear()
@@ -372,10 +360,8 @@ export class DeliverySlope {
   }
 
   /** Target length of a window, in seconds. */
-  #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
-    // In a deep overload a window holds more: counting in whole requests would hide the slope.
-    const requests = Math.max(WINDOW_REQUESTS, (GRAIN / Math.max(LEAST_SERVED, servedShare)) ** 2)
-    const seconds = Math.max(LEAST_SECONDS, (DELAYS * delay) / MOST_WAITING, (requests * meanCost) / perSecond)
+  #lengthFor(perSecond: number, meanCost: number, delay: number): number {
+    const seconds = Math.max(LEAST_SECONDS, (DELAYS * delay) / MOST_WAITING, (WINDOW_REQUESTS * meanCost) / perSecond)
     return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
   }
 
@@ -402,33 +388,43 @@ const SOLE = 0.38
 
 /**
  * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
- * occur while a bucket is empty that is drained by these requests and filled at the rate of service. If other processes
- * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases
- * more is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and
- * the request failed.
+ * occur while many of these are running; or, where they do not overlap, while a bucket is empty that is drained by them
+ * and filled at the rate of service. If other processes use the resource, their requests matter as well. A small store
+ * and neighbours look alike otherwise: in both cases more is served with more admissions. The measure is the correlation
+ * (phi) of two events: it was so when a request was admitted, and the request failed.
  *
  * O(1) per request, allocates nothing. Times in seconds.
  */
 export class SoleUser {
   #left = 0
   #at = 0
+  /** Running requests, and their usual number, which includes those whose outcomes were lost. */
+  #running = 0
+  #usual = 0
   #isSole = false
   #count = 0
-  /** Successes and failures, while the bucket was not empty and while it was. */
+  /** Successes and failures, while the resource should not be short and while it should. */
   readonly #outcomes: [number, number, number, number] = [0, 0, 0, 0]
 
-  /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */
+  /** A request is admitted; the bucket fills at `perSecond`. Returns true if the resource should be short. */
   admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
     const most = BUCKET_REQUESTS * meanCost
     this.#left = Math.min(most, this.#left + Math.max(0, now - this.#at) * perSecond)
     this.#at = now
     const isEmpty = this.#left < Math.min(cost, most)
     if (!isEmpty) this.#left -= cost
-    return isEmpty
+    const isBusy = this.#running > this.#usual
+    this.#usual += (this.#running++ - this.#usual) / OUTCOMES
+    return this.#overlaps ? isBusy : isEmpty
   }
 
-  report(wasEmpty: boolean, failed: boolean): void {
-    this.#outcomes[(wasEmpty ? 2 : 0) + (failed ? 1 : 0)]!++
+  /** An admitted request ended. */
+  ends(): void {
+    this.#running--
+  }
+
+  report(wasShort: boolean, failed: boolean): void {
+    this.#outcomes[(wasShort ? 2 : 0) + (failed ? 1 : 0)]!++
     if (++this.#count <= MOST_OUTCOMES) return
     this.#count /= 2
     for (let i = 0; i < 4; i++) this.#outcomes[i]! /= 2
@@ -441,9 +437,18 @@ export class SoleUser {
     return this.#isSole
   }
 
+  /** The same, and the resource is a pool of workers. */
+  get hasPool(): boolean {
+    return this.#overlaps && this.isSole
+  }
+
+  get #overlaps(): boolean {
+    return this.#usual >= 1
+  }
+
   get #phi(): number {
-    const [served, failed, servedEmpty, failedEmpty] = this.#outcomes
-    const margins = (served + failed) * (servedEmpty + failedEmpty) * (served + servedEmpty) * (failed + failedEmpty)
-    return (served * failedEmpty - failed * servedEmpty) / Math.sqrt(margins || 1)
+    const [served, failed, servedShort, failedShort] = this.#outcomes
+    const margins = (served + failed) * (servedShort + failedShort) * (served + servedShort) * (failed + failedShort)
+    return (served * failedShort - failed * servedShort) / Math.sqrt(margins || 1)
   }
 }
