@@ -6,9 +6,8 @@
  */
 
 export { keyOf } from './admission/flow.js'
-export { Alarm } from './alarm.js'
 export { DurationHistogram } from './capacity/window.js'
-export { type After, originMs, steady, systemAfter, systemClock } from './clock.js'
+export { type After, Alarm, originMs, steady, systemAfter, systemClock } from './clock.js'
 export { CLOCK_PATH, fleetBy, type NamedReport, type SendReport } from './doorman/fleet.js'
 export { withinDeadline } from './doorman/transport.js'
 export { Pool } from './escrow/fleet/pool.js'

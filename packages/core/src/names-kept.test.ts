@@ -14,7 +14,6 @@ const collect = runInNewContext('gc') as () => void
 
 function usedBytes(): number {
   collect()
-  collect()
   return getHeapStatistics().used_heap_size
 }
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createGate } from './create-gate.js'
 import { blue } from './fair/index.js'
 import { httpRefusal } from './http/refusal.js'
-import { requestQueue } from './queue/stage.js'
+import { requestQueue } from './queue/request-queue.js'
 import { coinRandom, randomUint32, secretRandom, systemRandom } from './random.js'
 import { loadShedder } from './shed/index.js'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fixed } from './capacity/index.js'
 import { createGate } from './create-gate.js'
 import { LeaseLine, waiting } from './doorman/lease.js'
-import { requestQueue } from './queue/stage.js'
+import { requestQueue } from './queue/request-queue.js'
 import { AbortListeners } from './signals.js'
 import { manualClock } from './testing/manual-clock.js'
 

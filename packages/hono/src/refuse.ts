@@ -1,4 +1,4 @@
-import type { FetchAdmission } from '@fairlead/core/fetch'
+import { type FetchAdmission, isResponse } from '@fairlead/core/fetch'
 import { type Fields, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { hostOf, keepStatus } from './host.js'
@@ -42,11 +42,6 @@ export function answerNobody(c: Context): void {
   const nothing = new Response(null, { status: 499, headers: { 'X-Hono-Already-Sent': 'true' } })
   // Until the body has been accessed once, the server would write without checking the headers.
   if (nothing.body === null) c.res = nothing
-}
-
-/** Servers replace the global `Response`, so `instanceof` would recognise only one class. */
-function isResponse(answer: unknown): answer is Response {
-  return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
 }
 
 /**

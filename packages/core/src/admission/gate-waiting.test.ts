@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
-import { requestQueue } from '../queue/stage.js'
+import { requestQueue } from '../queue/request-queue.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { admitNow, deferred, gateOf, manualTimers, permitOf, recorder } from './fixtures/gates.js'
 import { refuse } from './refusal.js'

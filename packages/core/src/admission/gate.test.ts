@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
@@ -319,7 +320,7 @@ describe('any history', () => {
         expect(out).toBe(0)
         expect(gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, listenerErrors: 0 })
       }),
-      { numRuns: 300 },
+      { numRuns: byWidth(60, 300) },
     )
   })
 })

@@ -42,8 +42,6 @@ export interface AdaptiveSnapshot {
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
-/** Multiple of that time for which a climb waits until windows have become long enough to average over a swing. */
-const PATIENCE = 2
 
 /**
  * A capacity that learns its limit: about 1.3 times the number of requests in flight above which they only wait for
@@ -215,9 +213,7 @@ export class AdaptiveCapacity implements Capacity {
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs
-      const everyMs = Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
-      const due = this.#fullMs >= (this.#rule.unsteady ? PATIENCE : 1) * everyMs
-      if (!due) return
+      if (this.#fullMs < Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)) return
       // During a look it begins after it.
       if (this.#rule.saturated) this.#fullMs = 0
       else this.#climb = this.#nextClimb(true)

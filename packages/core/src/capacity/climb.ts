@@ -18,10 +18,6 @@ const CAREFUL_ENOUGH = 30
  * most have not ended yet, and what was measured below the level shows their start only.
  */
 const UNFINISHED = 3
-/** Largest part of a climb's first level by which a doubt goes below it. */
-const DEEPEST = 4
-/** Ratio of the time of a round to that with waiting requests from which on its throughput is that of the demand. */
-const IDLE = 1.2
 /** Number of ends of which none happens by chance once in twenty times. */
 const UNLIKELY = 3
 /** Completions for which the longest round waits, as long as requests end. */
@@ -47,8 +43,7 @@ interface Doubt {
 }
 
 /** Sums over some time. */
-class LevelTally implements Round {
-  readonly idle = true
+class LevelTally {
   ms = 0
   /** Sum of the number in flight over time. */
   area = 0
@@ -88,14 +83,6 @@ class LevelTally implements Round {
     this.ends *= kept
     this.durationsMs *= kept
   }
-}
-
-/** Result of a round at a level. */
-interface Round {
-  readonly level: number
-  readonly perMs: number
-  /** Requests did not wait all that time. */
-  readonly idle?: boolean
 }
 
 /**
@@ -138,7 +125,7 @@ export class Climb {
   readonly #max: number
   readonly #min: number
   readonly #leastMs: number
-  readonly #rounds: Round[] = []
+  readonly #rounds: LevelTally[] = []
   /** The data of all rounds before this one. */
   #lower: LifeTable = new LifeTable()
   readonly #ages: Ages = new Ages()
@@ -324,20 +311,19 @@ export class Climb {
       const slots = level / lower.level
       return (perMs / lower.perMs) * Math.sqrt(slots) < slots
     })
-    if (enough?.idle && this.#isOutdated(enough)) {
+    if (enough === this.#below && this.#isOutdated(enough)) {
       this.#forget()
       enough = undefined
     }
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
-      const lowest = enough === this.#below ? this.from / DEEPEST : 0
-      this.#limit = Math.max(this.#min, Math.round(Math.max(enough.level, lowest)))
+      this.#limit = Math.max(this.#min, Math.round(enough.level))
       this.#doubt = { lower: this.#limit, table }
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true
     } else {
-      this.#rounds.push({ level, perMs, idle: here.ms > IDLE * this.#fullMs })
+      this.#rounds.push(here)
       this.#lower.merge(table)
       if (here.ends > 0) {
         const meanMs = here.durationsMs / here.ends
@@ -348,7 +334,7 @@ export class Climb {
   }
 
   /** So few ends, since requests wait, are beyond what the number in flight explains. */
-  #isOutdated({ perMs, level }: Round): boolean {
+  #isOutdated({ perMs, level }: LevelTally): boolean {
     return this.#completions + UNLIKELY <= perMs * this.#fullMs * (level / this.#limit)
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { fairLimit } from '../queue/index.js'
-import { requestQueue } from '../queue/stage.js'
+import { requestQueue } from '../queue/request-queue.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { fixed, pausable } from './index.js'
 

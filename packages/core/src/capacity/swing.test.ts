@@ -59,7 +59,6 @@ describe('Swing', () => {
     const swing = new Swing()
     follow(swing, 7 * NATURAL_MS, turns(2 * NATURAL_MS))
     expect(swing.factor).toBeGreaterThan(4)
-    expect(swing.unsteady).toBe(true)
     follow(swing, 300_000, turns(2 * NATURAL_MS))
     expect(swing.factor).toBeLessThan(1.5)
   })
@@ -70,7 +69,7 @@ describe('Swing', () => {
     const { windowMs } = swing
     follow(swing, 600_000, () => 150)
     expect(windowMs).toBeGreaterThan(NATURAL_MS)
-    expect(swing).toMatchObject({ windowMs: 0, factor: 1, unsteady: false })
+    expect(swing).toMatchObject({ windowMs: 0, factor: 1 })
   })
 
   it('takes neither chance nor a service that changes now and then for a swing', () => {

@@ -14,8 +14,6 @@ const SMALLER_SQUARE = 0.4377
 const CHANCE = 2 / 50
 /** Standard deviations of a swing that prove more than one: the windows of a look are further apart than neighbours. */
 const BEYOND = 4
-/** A factor that no longer disturbs decisions. */
-const STEADY = 1.3
 /** Logarithm of the change that a step of the limit may cause in a window of natural length. */
 const STEP = /* @__PURE__ */ Math.log(1.1)
 /** Range of the length of windows that average over a swing. */
@@ -62,11 +60,6 @@ export class Swing {
   get factor(): number {
     const unknown = this.#windowMs > 0 && this.#changes.length < LEAST_CHANGES
     return Math.exp(BEYOND * Math.sqrt(unknown ? this.#within : this.#between))
-  }
-
-  /** Whether longer windows may average over what swings now. */
-  get unsteady(): boolean {
-    return this.factor > STEADY && this.#windowMs < LONGEST_MS
   }
 
   /** Takes a window. Returns whether the next ones must be longer. */

@@ -136,11 +136,6 @@ export class TwoLevelLimit {
     return this.#swing.factor
   }
 
-  /** Whether durations swing, so that a comparison should wait for longer windows. */
-  get unsteady(): boolean {
-    return this.#swing.unsteady
-  }
-
   /** Least length of a window, in milliseconds. */
   get windowMs(): number {
     return this.#swing.windowMs

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type Permit } from '../index.js'
 import type { RequestQueueSnapshot } from '../queue/index.js'
-import { requestQueue } from '../queue/stage.js'
+import { requestQueue } from '../queue/request-queue.js'
 import { Office } from './fixtures/office.js'
 import type { GaugeLease, RateLease } from './index.js'
 

@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Office, watch } from './fixtures/office.js'
@@ -253,7 +254,7 @@ describe('a leased gauge', () => {
         }
         expect([gauge.inFlight, gauge.waiting]).toEqual([0, 0])
       }),
-      { numRuns: 500 },
+      { numRuns: byWidth(100, 500) },
     )
   })
 })

@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RateBudget } from './rate-budget.js'
@@ -200,6 +201,7 @@ describe('a rate, spent second by second', () => {
           expect(within).toBeLessThanOrEqual(Math.ceil(capacity - 1e-9))
         }
       }),
+      { numRuns: byWidth(25, 100) },
     )
   })
 

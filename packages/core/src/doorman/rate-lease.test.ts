@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events'
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Office, watch } from './fixtures/office.js'
@@ -233,7 +234,7 @@ describe('a leased rate', () => {
         await office.client.close()
         expect(office.world.timers).toBe(0)
       }),
-      { numRuns: 500 },
+      { numRuns: byWidth(100, 500) },
     )
   })
 })

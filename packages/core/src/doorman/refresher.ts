@@ -1,5 +1,4 @@
-import { Alarm } from '../alarm.js'
-import type { After, Clock } from '../clock.js'
+import { type After, Alarm, type Clock } from '../clock.js'
 import { type Random, randomId } from '../random.js'
 import type { ClientResource, Moment } from './client-resource.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'

@@ -3,10 +3,9 @@ import { isWorkerd } from '../http/context.js'
 import { type Framework, type GateAnswer, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
-import type { Fields } from '../http/rate-limit-fields.js'
-import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
+import { type Fields, type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import { addressFrom, awake, type Host, outerOf, showOnBoth, withPermitTimeout } from './host.js'
+import { addressFrom, awake, type Host, isResponse, outerOf, showOnBoth, withPermitTimeout } from './host.js'
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 
@@ -156,11 +155,6 @@ function tell(response: Response, fields: Fields | undefined): Response {
     }
   }
   return told
-}
-
-/** Servers replace the global `Response`, so `instanceof` would recognise only one of the classes. */
-function isResponse(answer: unknown): answer is Response {
-  return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
 }
 
 function isWorkerContext(given: unknown): given is WorkerContext {

@@ -62,3 +62,8 @@ export function withPermitTimeout<Options extends { gate?: unknown; permitTimeou
   if (permitTimeoutMs === undefined || !isOptions || options.gate !== undefined) return options
   return options.permitTimeoutMs === undefined ? { ...options, permitTimeoutMs } : options
 }
+
+/** Servers replace the global `Response`, so `instanceof` would recognise only one of the classes. */
+export function isResponse(answer: unknown): answer is Response {
+  return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
+}

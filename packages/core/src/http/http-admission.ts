@@ -20,8 +20,7 @@ import {
   type TellRateLimit,
 } from './options.js'
 import { outcomeOf } from './outcome.js'
-import { type Fields, rateLimitFields } from './rate-limit-fields.js'
-import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
+import { type Fields, type HttpRefusal, httpRefusal, OPTION_FAILED, rateLimitFields } from './refusal.js'
 
 /** The core's view of a framework; `target` is the arguments of its handlers. */
 export interface Framework<Target extends readonly unknown[]> {

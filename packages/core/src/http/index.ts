@@ -37,6 +37,13 @@ export {
   type TellRateLimit,
 } from './options.js'
 export { outcomeOf, ResourceExhaustedError, statusOfError } from './outcome.js'
-export { type Fields, rateLimitFields } from './rate-limit-fields.js'
-export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
+export {
+  type Fields,
+  type HttpRefusal,
+  httpRefusal,
+  PROBLEM_JSON,
+  rateLimitFields,
+  retryAfterSeconds,
+  statusOfRefusal,
+} from './refusal.js'
 export { onResponseEnd, ResponseWatch } from './response-end.js'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
-import { requestQueue } from '../queue/stage.js'
+import { requestQueue } from '../queue/request-queue.js'
 import type { Framework } from './http-admission.js'
 import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'

@@ -8,8 +8,7 @@ import type { HttpVisit } from './http-visit.js'
 import { ForwardedHeaders } from './mistakes.js'
 import { type NodeRequest, type NodeResponse, PATIENCE, type Patience } from './open-response.js'
 import type { HttpOptions } from './options.js'
-import type { Fields } from './rate-limit-fields.js'
-import { type HttpRefusal, PROBLEM_JSON } from './refusal.js'
+import { type Fields, type HttpRefusal, PROBLEM_JSON } from './refusal.js'
 import { onResponseEnd } from './response-end.js'
 
 /** The part of Node's response that answering a refusal uses. */

@@ -1,6 +1,6 @@
+import type { Quota } from '../admission/decision.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Random } from '../random.js'
-import { type Fields, policyName, rateLimitFields, whole } from './rate-limit-fields.js'
 
 /** A refusal rendered for HTTP: the argument of the user's `handler`, and the default response. */
 export interface HttpRefusal {
@@ -44,7 +44,7 @@ export function statusOfRefusal(refusal: Refusal): 429 | 503 {
 export function retryAfterSeconds(retryAfterMs: number, random: Random): number | undefined {
   if (!Number.isFinite(retryAfterMs)) return undefined
   // The largest times that a number could name would be written with an exponent.
-  const least = Math.max(1, whole(Math.ceil(retryAfterMs / 1_000)))
+  const least = Math.max(1, secondsOf(retryAfterMs))
   const spread = Math.max(1, Math.floor(least / 2))
   return least + Math.floor(random() * (spread + 1))
 }
@@ -83,4 +83,55 @@ export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: bo
 function quotaFields({ quota, retryAfterMs }: Refusal): Fields | undefined {
   if (quota === undefined || retryAfterMs === Number.POSITIVE_INFINITY) return undefined
   return rateLimitFields([{ ...quota, resetAfterMs: Math.min(quota.resetAfterMs, retryAfterMs) }], 'always')
+}
+
+/** Names and values of header fields, ready to be sent. */
+export type Fields = Readonly<Record<string, string>>
+
+/** A quota is nearly exhausted if less than this share of its ceiling remains. */
+const NEAR = 1 / 10
+/** The largest integer of a structured field (RFC 9651). */
+const MOST = 999_999_999_999_999
+
+/**
+ * `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-11: a list of the quotas that are nearly
+ * exhausted, or of all. Undefined if there are none to report.
+ *
+ * `q` is the flow's guarantee in a window of `w` seconds; at least `r` is admitted next; both expire after `t`
+ * seconds. All are integers: quotas rounded down, so that no client is promised too much, times rounded up.
+ * No partition key is sent: readers of the fields could distinguish clients by it. With `'near'`, quotas far from
+ * exhaustion are left out: a client might slow down for no reason.
+ */
+export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
+  const policies: string[] = []
+  const states: string[] = []
+  for (const quota of quotas) {
+    const remaining = whole(quota.remaining)
+    if (when === 'near' && quota.remaining >= NEAR * quota.limit && remaining > 0) continue
+    const name = quoted(quota.policy)
+    const window = quota.windowMs === undefined ? '' : `;w=${Math.max(1, secondsOf(quota.windowMs))}`
+    policies.push(`${name};q=${whole(quota.guarantee)}${window}`)
+    states.push(`${name};r=${remaining};t=${secondsOf(quota.resetAfterMs)}`)
+  }
+  return policies.length === 0 ? undefined : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') }
+}
+
+/** A policy's name as it is sent: characters outside of printable ASCII become question marks. */
+export function policyName(name: string): string {
+  return name.replace(/[^\x20-\x7e]/g, '?')
+}
+
+/** A number, rounded down, as an integer of a structured field. */
+function whole(number: number): number {
+  return number > 0 ? Math.min(MOST, Math.floor(number)) : 0
+}
+
+/** Whole seconds, rounded up. */
+function secondsOf(ms: number): number {
+  return whole(Math.ceil(ms / 1_000))
+}
+
+/** A string of a structured field. */
+function quoted(name: string): string {
+  return `"${policyName(name).replace(/["\\]/g, '\\$&')}"`
 }

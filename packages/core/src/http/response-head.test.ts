@@ -11,7 +11,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { onResponseHead } from './node-admission.js'
-import type { Fields } from './rate-limit-fields.js'
+import type { Fields } from './refusal.js'
 
 type Response = ServerResponse | Http2ServerResponse
 

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import type { Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
 import { createGate } from '../create-gate.js'
-import { requestQueue } from '../queue/stage.js'
+import { requestQueue } from '../queue/request-queue.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { AdmitContext, EngagedMessage, FinishedMessage, RefusedMessage } from './channels.js'
 

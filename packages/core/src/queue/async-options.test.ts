@@ -6,9 +6,7 @@ import { World } from '../testing/world.js'
 import { type Capacity, fixed, pausable, type QueueOptions, RequestQueue, requestQueue } from './index.js'
 
 /** What an async function gives where a value is expected. An unhandled rejection fails the run. */
-const later = (async (): Promise<never> => {
-  throw new Error('from an async function')
-}) as unknown as () => never
+const later = (): never => Promise.reject(new Error('from an async function')) as never
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

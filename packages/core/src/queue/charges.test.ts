@@ -3,7 +3,7 @@ import type { Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/index.js'
 import { queueOf, settled } from './fixtures/queue-of.js'
-import { requestQueue } from './stage.js'
+import { requestQueue } from './request-queue.js'
 
 it('charges beyond all numbers are refused, and the request ends with what was charged before', () => {
   const { queue, ask, permit } = queueOf()

@@ -6,7 +6,7 @@ import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
 import type { QueueOptions } from './options.js'
-import { requestQueue } from './stage.js'
+import { requestQueue } from './request-queue.js'
 
 const STEPS = 4_000
 

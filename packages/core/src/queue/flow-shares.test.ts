@@ -1,7 +1,8 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { TurnoverMap } from '../turnover-map.js'
-import { MaxMin } from './flow-shares.js'
+import { TurnoverMap } from '../containers.js'
+import { MaxMin } from './slots.js'
 
 interface Member {
   wants: number
@@ -55,7 +56,7 @@ it('shares are never above max-min, and exactly that when nothing changes any mo
         expect(close(shares.shareOf(each, amount, changes), each.due * level)).toBe(true)
       }
     }),
-    { numRuns: 1_000 },
+    { numRuns: byWidth(200, 1_000) },
   )
 })
 

@@ -1,9 +1,7 @@
 import type { Contest } from '../admission/stage.js'
-import { LinkedList } from '../linked-list.js'
-import { TurnoverMap } from '../turnover-map.js'
-import { dueOf, FlowRecord, MaxMin, MEMORY, slotsOf, weightOf } from './flow-shares.js'
+import { LinkedList, TurnoverMap } from '../containers.js'
 import type { QueuedRequest } from './queued-request.js'
-import { NOTHING, ROUNDING } from './slots.js'
+import { dueOf, FlowRecord, MaxMin, MEMORY, NOTHING, ROUNDING, slotsOf, weightOf } from './slots.js'
 
 type Band = QueuedRequest['band']
 

@@ -5,7 +5,7 @@ import type { Decision, Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
-import { requestQueue } from './stage.js'
+import { requestQueue } from './request-queue.js'
 
 /** A hundred thousand in `pnpm test:deep`. */
 const REQUESTS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? byWidth(5_000, 20_000) : 100_000

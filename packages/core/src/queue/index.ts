@@ -5,6 +5,13 @@
  */
 
 export * from '../capacity/index.js'
+export {
+  type FairLimit,
+  type FairLimitOptions,
+  fairLimit,
+  type LimitOptions,
+  LimitRefusedError,
+} from '../fair-limit.js'
 export { FairQueue } from '../sfq/fair-queue.js'
 export type {
   FairQueueOptions,
@@ -14,13 +21,6 @@ export type {
   Standing,
   Ticket,
 } from '../sfq/options.js'
-export {
-  type FairLimit,
-  type FairLimitOptions,
-  fairLimit,
-  type LimitOptions,
-  LimitRefusedError,
-} from './fair-limit.js'
 export type {
   BandOptions,
   BandSnapshot,
@@ -32,5 +32,4 @@ export type {
   WaitingFlow,
 } from './options.js'
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
-export { RequestQueue } from './request-queue.js'
-export { requestQueue } from './stage.js'
+export { RequestQueue, requestQueue } from './request-queue.js'

@@ -6,7 +6,7 @@ import { Overrides } from '../index.js'
 import type { Flow } from '../path.js'
 import { manualClock } from '../testing/index.js'
 import { fairLimit, RequestQueue } from './index.js'
-import { requestQueue } from './stage.js'
+import { requestQueue } from './request-queue.js'
 
 async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve()

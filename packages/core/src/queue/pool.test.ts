@@ -4,7 +4,7 @@ import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { queueOf, settled } from './fixtures/queue-of.js'
 import type { PoolOptions } from './options.js'
-import { requestQueue } from './stage.js'
+import { requestQueue } from './request-queue.js'
 
 /** A pool of 100 units; a request states its own units. */
 const pool = (more: Partial<PoolOptions> = {}): PoolOptions => ({ size: 100, unitsOf: () => 0, ...more })

@@ -2,6 +2,7 @@ import type { Settlement } from '../admission/decision.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import type { Contest, Hold, Passage, Verdict } from '../admission/stage.js'
+import type { Timed } from '../containers.js'
 import {
   requireAbortSignal,
   requireBoolean,
@@ -13,10 +14,8 @@ import {
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { requireCost, type Ticket, weightInSteps } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
-import type { Timed } from './deadline-queue.js'
-import type { FlowRecord } from './flow-shares.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
-import type { Need } from './slots.js'
+import type { FlowRecord, Need } from './slots.js'
 
 /**
  * Reasons of a queue's refusals.

@@ -24,7 +24,7 @@ interface Asked {
 
 const MAX_WAIT_MS = 100
 /** A million in all in `pnpm test:deep`. */
-const OPERATIONS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? byWidth(10_000, 50_000) : 250_000
+const OPERATIONS = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? byWidth(4_000, 50_000) : 250_000
 const RUNS = { numRuns: byWidth(20, 60) }
 const REASONS = [
   'flow-full',

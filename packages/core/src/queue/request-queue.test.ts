@@ -1,4 +1,5 @@
 import { getEventListeners } from 'node:events'
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import type { Refusal } from '../admission/refusal.js'
 import { adaptive, type Capacity, fixed } from '../capacity/index.js'
@@ -435,7 +436,7 @@ describe('bands', () => {
       const random = seededRandom(5)
       const costs = new Map<string, number>()
       ask('x')
-      for (let i = 0; i < 10_000; i++) {
+      for (let i = 0; i < byWidth(4_000, 10_000); i++) {
         for (let band = 0; band < shares.length; band++)
           while (queue.snapshot().bands[band]!.waiting < 20) {
             const name = `${band}-${costs.size}`

@@ -1,17 +1,22 @@
+import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
+import { requireOptions, withDefaults } from '../options.js'
 import { LEAST_COST, MOST_COST, type Refused } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
 import { FlowSlots } from './flow-slots.js'
 import {
   bandOfPriority,
   isCapped,
+  QUEUE_OPTIONS,
+  type QueueOptions,
   type QueueSettings,
   queueSettings,
   type RequestQueueOptions,
   type RequestQueueSnapshot,
+  safely,
 } from './options.js'
 import {
   passageOf,
@@ -26,7 +31,6 @@ import {
 import { SlotSupply } from './slots.js'
 import { WaitingList } from './waiting-list.js'
 
-const NAME: 'queue' = 'queue'
 /** A request beyond both is refused: this many waiting requests of its flow, and this part of its waiting time. */
 const LONG_BACKLOG = 4
 const TOO_LONG = 0.8
@@ -53,7 +57,7 @@ const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
  * thousand per band. Reasons for refusals are listed at {@link QueueReason}.
  */
 export class RequestQueue implements Stage {
-  readonly name: 'queue' = NAME
+  readonly name: 'queue' = 'queue'
   readonly onError: 'admit' | 'refuse'
   readonly prompt = true
 
@@ -94,15 +98,10 @@ export class RequestQueue implements Stage {
       refuse: this.#refuse,
       due: () => this.wake(this.#clock()),
     })
-    const stops = [capacity, pool?.size].map((each) =>
-      each?.onAvailable(
-        () => this.#slotsCameFree(),
-        () => this.#list.size,
-      ),
+    this.#stopListening = this.#supply.onAvailable(
+      () => this.#slotsCameFree(),
+      () => this.#list.size,
     )
-    this.#stopListening = () => {
-      for (const stop of stops) stop?.()
-    }
   }
 
   /** Called by the gate. Takes the time from `passage`, and answers synchronously unless the request has to wait. */
@@ -155,7 +154,7 @@ export class RequestQueue implements Stage {
    * service if it waits: 0 to 1, in its best band; with weight 1 if `weightOf` throws.
    */
   explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
-    const standings = this.#settings.bands.map((_, index) => this.#list.band(index).queue.standing(flow))
+    const standings = this.#list.standings(flow)
     const waiting = standings.reduce((sum, standing) => sum + standing.waiting, 0)
     const cost = standings.reduce((sum, standing) => sum + standing.cost, 0)
     return { waiting, cost, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
@@ -420,12 +419,29 @@ export class RequestQueue implements Stage {
   readonly #refuse = (reason: QueueReason, retryMs: number, detail?: Readonly<Record<string, unknown>>): Refusal => {
     this.#refused++
     this.#refusedBy.set(reason, (this.#refusedBy.get(reason) ?? 0) + 1)
-    return refuse(NAME, reason, SHORTAGE[reason], retryMs, detail)
+    return refuse(this.name, reason, SHORTAGE[reason], retryMs, detail)
   }
 
   #show(verdict: Verdict, { flow }: Passage): QueuePermit | Refusal {
     if (verdict instanceof QueuedRequest) return verdict.permit(this.#clock)
     if (verdict !== undefined && 'admitted' in verdict) return verdict
     return { admitted: true, flow, waitedMs: 0, charge: () => {}, finish: () => {} }
+  }
+}
+
+/**
+ * A queue for `createGate({ queue })`: requests wait until they may run, and flows take turns. Each gate that uses it
+ * has its own queue. Throws a `TypeError` on an unknown option; the values of options are checked when the gate is
+ * created.
+ */
+export function requestQueue(options: QueueOptions): Mechanism<'queue'> {
+  requireOptions('queue', options, QUEUE_OPTIONS)
+  return {
+    place: 'queue',
+    stage: ({ clock, after, random, weightOf, failed }) => {
+      const weighted = weightOf === undefined ? options : withDefaults(options, { weightOf })
+      const safe = safely(weighted, (error) => failed('queue', error))
+      return new RequestQueue({ ...safe, clock, after, ...(random && { random }) })
+    },
   }
 }

@@ -6,8 +6,7 @@ import { escrow } from '../escrow/mechanism.js'
 import { World } from '../testing/world.js'
 import { queueOf } from './fixtures/queue-of.js'
 import type { QueueOptions } from './index.js'
-import { RequestQueue } from './request-queue.js'
-import { requestQueue } from './stage.js'
+import { RequestQueue, requestQueue } from './request-queue.js'
 
 /**
  * A gate with a queue; `ask` sends a request of a flow, `running` returns the running ones in the order of their

@@ -1,10 +1,10 @@
 import type { Refusal } from '../admission/refusal.js'
-import { Alarm } from '../alarm.js'
-import type { Clock } from '../clock.js'
-import type { Refused } from '../sfq/options.js'
+import { Alarm, type Clock } from '../clock.js'
+import { DeadlineQueue } from '../containers.js'
+import type { Flow } from '../path.js'
+import type { Refused, Standing } from '../sfq/options.js'
 import { AbortListeners, hasFired } from '../signals.js'
 import { Band, Bands } from './bands.js'
-import { DeadlineQueue } from './deadline-queue.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
 import type { FlowSlots } from './flow-slots.js'
 import type { BandSnapshot, Passing, QueueSettings, WaitingFlow } from './options.js'
@@ -309,6 +309,11 @@ export class WaitingList {
     }
     const bands = this.#bands.all.map((band) => band.snapshot(nowMs))
     return { waiting: this.size, passing, bands }
+  }
+
+  /** The flow's state in each band, the highest first. */
+  standings(flow: Flow): readonly Standing[] {
+    return this.#bands.all.map(({ queue }) => queue.standing(flow))
   }
 
   /** The flows with most waiting requests, at most 20. O(waiting requests). */

@@ -1,7 +1,7 @@
+import { TurnoverMap } from '../containers.js'
 import { keyedHash, keyFrom, mix32, type Words } from '../hash.js'
 import { type Flow, keyOf } from '../path.js'
 import type { Random } from '../random.js'
-import { TurnoverMap } from '../turnover-map.js'
 import { Lane } from './lane.js'
 import { LongestQueue } from './longest-queue.js'
 import { Ring, type RingRules } from './ring.js'

@@ -1,4 +1,4 @@
-import { type Linked, LinkedList } from '../linked-list.js'
+import { type Linked, LinkedList } from '../containers.js'
 import { type Flow, firstOf, keyOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
 import type { LongestQueue } from './longest-queue.js'

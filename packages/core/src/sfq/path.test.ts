@@ -150,15 +150,17 @@ describe('the memory of paths', () => {
   it('is nothing once all have left, and in proportion to what waits before', () => {
     const random = seededRandom(9)
     const queue = new FairQueue<number>({ perFlowLimit: 1000 })
-    for (let i = 0; i < 20_000; i++) {
+    let most = 0
+    for (let i = 0; i < 8_000; i++) {
       const flow = [`${Math.floor(random() * 5000)}`, `${i % 7}`, `${i % 3}`]
       queue.enqueue(flow, i, 1 + (i % 4))
       if (queue.waiting > 50 || random() < 0.4) {
         const ticket = queue.dequeue()
         if (ticket !== undefined && random() < 0.3) queue.settle(ticket, 3 * random())
       }
-      expect(queue.snapshot().records).toBeLessThan(3000)
+      most = Math.max(most, queue.snapshot().records)
     }
+    expect(most).toBeLessThan(3000)
     while (queue.dequeue() !== undefined);
     expect(queue.snapshot()).toMatchObject({ records: 0, waiting: 0, cost: 0 })
     expect(queue.standing(['4999', '1', '1'])).toEqual({ waiting: 0, cost: 0, share: 1 })

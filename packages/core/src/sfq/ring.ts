@@ -1,4 +1,4 @@
-import { LinkedList } from '../linked-list.js'
+import { LinkedList } from '../containers.js'
 import { requireBoolean } from '../options.js'
 import type { LearnedCosts, Quantum } from './costs.js'
 import type { IsLive, Lane, LaneList, Request } from './lane.js'

@@ -499,7 +499,7 @@ describe('rounds that serve nobody', () => {
 })
 
 const dead = (item: Item): boolean => item.dead
-const RUNS = byWidth(300, 2_000)
+const RUNS = byWidth(100, 2_000)
 
 function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
   const weights = [1, 1, 1, 1, 1, 1]

@@ -53,15 +53,26 @@ describe('LiveLoad', () => {
   it('says what requests beyond the usual number hold at least, once it has seen some collections', () => {
     const { live, come, go, collect } = heap(0.1)
     for (let i = 0; i < 3; i++) {
-      expect(live.least(1_000)).toBe(0)
+      expect(live.least(1_000, 1)).toBe(0)
       come(...even(10))
       collect()
       go(5)
     }
     // 10, 15 and 20 ran, about 15 in the mean.
-    expect(live.least(14)).toBe(0)
-    expect(live.least(40)).toBeCloseTo(0.1 + 40 * 0.02, 9)
-    expect(live.least(40, 0.03)).toBeGreaterThan(0.1 + 40 * 0.02)
+    expect(live.least(14, 1)).toBe(0)
+    expect(live.least(40, 1)).toBeCloseTo(0.1 + 40 * 0.02, 9)
+    expect(live.least(40, 1, 0.03)).toBeGreaterThan(0.1 + 40 * 0.02)
+  })
+
+  it('does not believe that memory which nothing uses now is still there', () => {
+    const { live, come, collect } = heap(0.8)
+    for (let i = 0; i < 3; i++) {
+      come(...even(1))
+      collect()
+    }
+    // The service has dropped 0.7 since, and 0.02 of what is left may be all that the service itself has.
+    expect(live.least(10, 0.1)).toBeCloseTo(0.1 + 10 * 0.02, 9)
+    expect(live.load(10, 0.02, 0.1)).toBeCloseTo(0.1 + 10 * 0.02, 9)
   })
 
   it('counts arrivals at the amount they add to memory in use, until more is known', () => {

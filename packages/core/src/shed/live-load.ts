@@ -86,12 +86,12 @@ export class LiveLoad {
       const spread = Math.sqrt(this.#variance * this.#changed(collection, inFlight))
       lowest = Math.min(lowest, collection.live + (more > 0 ? held : this.held) * more + MARGIN * spread)
     }
-    return Math.max(lowest, this.least(inFlight, held))
+    return Math.max(lowest, this.least(inFlight, used, held))
   }
 
   /** Upper bound of {@link load} from the regression line alone. */
   most(inFlight: number, most: number = Number.POSITIVE_INFINITY): number {
-    return this.least(inFlight, this.#heldAtMost(most))
+    return this.least(inFlight, Number.POSITIVE_INFINITY, this.#heldAtMost(most))
   }
 
   #heldAtMost(most: number): number {
@@ -100,11 +100,13 @@ export class LiveLoad {
 
   /**
    * The size that `inFlight` requests will reach, each holding `held`, if more requests run than on average at
-   * collections; 0 otherwise. Requests that were admitted but have not taken their memory yet show in no reading.
+   * collections; 0 otherwise. Requests that were admitted but have not taken their memory yet show in no reading. But
+   * memory that no request holds does: it is `used` at most, however much it was at earlier collections.
    */
-  least(inFlight: number, held: number = this.held): number {
+  least(inFlight: number, used: number, held: number = this.held): number {
     const more = inFlight - this.#meanInFlight
-    return more > 0 && this.samples >= KNOWN_AFTER ? this.#meanLive + held * more : 0
+    if (more <= 0 || this.samples < KNOWN_AFTER) return 0
+    return Math.min(this.#meanLive + held * more, used + held * inFlight)
   }
 
   /** Number of requests that may have changed the live size since then: those that both came and went do not. */

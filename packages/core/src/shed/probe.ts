@@ -255,7 +255,7 @@ export class Probe {
    */
   #estimate(inFlight: number): void {
     const reserved = this.#timed?.reserved(inFlight, this.#relief?.amount) ?? 0
-    const least = this.#collected.least(inFlight, this.#timed?.size)
+    const least = this.#collected.least(inFlight, this.#reading, this.#timed?.size)
     this.reserved = least > 0 ? Math.max(reserved, least - this.#reading) : reserved
     this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
     this.#restsOnPushed = false
@@ -274,7 +274,7 @@ export class Probe {
    */
   #most(inFlight: number): number {
     const used = this.#reading + (this.#timed?.most(CALM_DECISIONS) ?? 0)
-    const least = this.#collected.least(inFlight, this.#timed?.size)
+    const least = this.#collected.least(inFlight, this.#reading, this.#timed?.size)
     return Math.max(used, least, this.#pushed?.most(inFlight, this.#timed?.growth) ?? 0)
   }
 

@@ -23,8 +23,11 @@ class Process {
   readonly #timers = new Set<{ atMs: number; fn: () => void }>()
   /** What running requests hold, as a share of the memory, and of the heap. */
   held = 0.3
+  /** What something else in the process holds, of both. */
+  others = 0
   /** The allocator keeps what it has had. */
   #resident = 0.3
+  readonly #keeps: boolean
   /** Nothing collects unless it is asked to. */
   #garbage = 0.05
   #activeMs = 0
@@ -35,7 +38,7 @@ class Process {
     readFile: () => undefined,
     physicalBytes: () => LIMIT_BYTES,
     constrainedBytes: () => undefined,
-    memoryUsage: () => ({ rss: this.#resident * LIMIT_BYTES, heapTotal: 0, heapUsed: 0, arrayBuffers: 0 }),
+    memoryUsage: () => ({ rss: this.#touched() * LIMIT_BYTES, heapTotal: 0, heapUsed: 0, arrayBuffers: 0 }),
     collect: () => {
       this.#asked = true
     },
@@ -67,8 +70,12 @@ class Process {
     }),
   ]
 
+  constructor(keeps = true) {
+    this.#keeps = keeps
+  }
+
   get #used(): number {
-    return Math.min(0.99, HEAP_PART * this.held + this.#garbage)
+    return Math.min(0.99, HEAP_PART * this.held + this.others + this.#garbage)
   }
 
   #watch(ended: () => void): () => void {
@@ -80,7 +87,13 @@ class Process {
 
   take(size: number): void {
     this.held += size
-    this.#resident = Math.min(0.99, Math.max(this.#resident, this.held))
+    this.#touched()
+  }
+
+  #touched(): number {
+    const kept = this.#keeps ? this.#resident : 0
+    this.#resident = Math.min(0.99, Math.max(kept, this.held + this.others))
+    return this.#resident
   }
 
   give(size: number): void {
@@ -154,3 +167,44 @@ it('everything is admitted twenty seconds after memory, heap and event loop were
   // The resident set never falls: of what it keeps, a part that no request held is found out over minutes.
   expect(refused.length / late.length).toBeLessThan(0.005)
 })
+
+it.each([
+  ['memory', 'returns it to the system', false, 0.005],
+  ['memory', 'keeps it resident', true, 0.05],
+  // Garbage counts until the engine collects it, and it is asked to only once requests are refused.
+  ['heap', 'returns it to the system', false, 0.005],
+] as const)(
+  'hardly any request is refused by %s twenty seconds after something else freed what it held, and %s',
+  (name, _, keeps, most) => {
+    const process = new Process(keeps)
+    const { clock } = process
+    const random = seededRandom(1)
+    const signals = process.signals.filter((signal) => signal.name === name)
+    const gate = createGate({ clock, random: seededRandom(2), fair: false, shed: loadShedder({ signals }) })
+    const running: { endsAtMs: number; decision: Decision }[] = []
+    const size = 0.0007
+    let refusedBefore = 0
+    const late: Decision[] = []
+    while (clock() < END_MS) {
+      const isOver = clock() >= OVERLOAD_MS
+      process.turn(10, 1)
+      // In four large pieces, which may look like the size of requests.
+      process.others = isOver ? 0 : 0.16 * Math.min(4, Math.floor(clock() / 2_000))
+      while (running.length > 0 && running[0]!.endsAtMs <= clock()) {
+        process.give(size)
+        const { decision } = running.shift()!
+        if (decision.admitted) decision.finish('success')
+      }
+      if (random() >= 0.2) continue
+      const decision = gate.admit({ flow: 'one' }) as Decision
+      if (decision.admitted) {
+        process.take(size)
+        running.push({ endsAtMs: clock() + 1_000, decision })
+      } else if (!isOver) refusedBefore++
+      if (clock() >= OVERLOAD_MS + RECOVERY_MS) late.push(decision)
+    }
+    expect(refusedBefore).toBeGreaterThan(100)
+    expect(late.length).toBeGreaterThan(600)
+    expect(late.filter(({ admitted }) => !admitted).length / late.length).toBeLessThan(most)
+  },
+)

@@ -2,6 +2,11 @@
 const MEMORY = 0.98
 /** Pull of the release towards the growth: a request mostly returns the amount it took. */
 const RIDGE = 0.05
+/**
+ * Sum of rises, as a share of the limit, below which the least squares say more about the size of requests: the last
+ * rises are old then, and may have been those of something else in the process.
+ */
+const LEAST_RISES = 0.01
 /** Requests between two samples that are enough to learn from. */
 const LEAST_REQUESTS = 5
 /** Samples learned before predictions are good enough to be compared with readings. */
@@ -182,8 +187,9 @@ export class Reservation {
     const requests = this.#admittedThen + this.#finishedThen
     const rise = Math.max(0, reading - this.#risenFrom)
     if (requests > 0 && rise >= 0) {
-      this.#risen = this.#risen * MEMORY + (rise * rise) / requests
-      this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedThen) / requests
+      const prior = (1 - MEMORY) * LEAST_RISES * this.#limit
+      this.#risen = this.#risen * MEMORY + (rise * rise) / requests + prior * this.growth
+      this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedThen) / requests + prior
     }
     this.#risenFrom = reading
     this.#admittedThen = 0

@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
@@ -104,6 +105,7 @@ describe('sampling', () => {
           }
         },
       ),
+      { numRuns: byWidth(25, 100) },
     )
   })
 

@@ -87,7 +87,7 @@ export class RawClient {
   /** Writes a request with a body of `size` bytes, as fast as the server reads it. */
   post(path: string, size: number, headers: string = ''): void {
     this.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${size}\r\n\r\n`)
-    this.write('b'.repeat(size))
+    this.#socket.write(Buffer.alloc(size, 'b'))
   }
 
   /**

@@ -58,7 +58,7 @@ function plainHarness(defect?: Defect): AdapterHarness<Target> {
     seesHandlers: 'always',
     // With a defect a case fails by a time-out; retained objects are checked only after all requests have ended.
     ...(defect === undefined || defect === 'remembers every request' ? {} : { watchdogMs: 100 }),
-    crowd: defect === undefined ? Number(process.env['FAIRLEAD_CROWD'] ?? 200) : 200,
+    crowd: defect === undefined ? Number(process.env['FAIRLEAD_CROWD'] ?? 100) : 100,
     header: ([request], name) => request.headers[name]?.toString(),
     start: (setup) => listen(createServer(listener(setup, defect))),
     startHttp2: (setup) => listen(createHttp2Server(listener(setup, defect))),

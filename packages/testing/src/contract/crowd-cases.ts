@@ -16,7 +16,7 @@ const TIMEOUT_MS = 300_000
 /** Visits that closures of the last requests may still reference. */
 const MOST_KNOWN = 20
 /** Collections without progress after which no more will be found. */
-const ROUNDS_IN_VAIN = 100
+const ROUNDS_IN_VAIN = 25
 
 /**
  * Crowds of all kinds of clients, which leave at random moments: before the request was read, while it waits, while it

@@ -9,7 +9,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 type Target = [request: IncomingMessage, response: ServerResponse]
 
 const harness: AdapterHarness<Target> = {
-  crowd: Number(process.env['FAIRLEAD_CROWD'] ?? 200),
+  crowd: Number(process.env['FAIRLEAD_CROWD'] ?? 100),
   seesHandlers: 'always',
   header: ([request], name) => request.headers[name]?.toString(),
   start: (setup) => listen(createServer(listenerOf(setup))),

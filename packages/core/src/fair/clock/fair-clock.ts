@@ -1,5 +1,6 @@
 import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, TRUST_SECONDS, Traffic } from './capacity.js'
-import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW, SoleUser } from './proof.js'
+import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW } from './proof.js'
+import { SoleUser } from './sole-user.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
@@ -172,7 +173,7 @@ export class FairClock {
     this.#traffic.admits(cost)
     if (this.open) return
     const { spare } = this.reserve
-    this.#take(cost)
+    this.reserve.take(cost, this.#debt)
     const isCalm = this.failureShare < this.usual + TOLERATED
     // Of reports by others one may be wrong, and make the demand of the floor appear met.
     const isLess = this.#unmet && !this.#isLate
@@ -192,7 +193,7 @@ export class FairClock {
 
   /** A request has cost `due` more than its charge, or less. */
   settle(due: number): void {
-    if (!this.open) this.#take(due)
+    if (!this.open) this.reserve.take(due, this.#debt)
   }
 
   /** An admitted request was served. `expected`: failure rate of its flow; 0 if unknown. */
@@ -237,7 +238,7 @@ export class FairClock {
   /** An admitted request did not run: its reservation is free again. */
   withdrawn(cost: number): void {
     this.#traffic.admits(-cost)
-    if (!this.open) this.#take(-cost)
+    if (!this.open) this.reserve.take(-cost, this.#debt)
   }
 
   /** True while there may be a shortage. */
@@ -329,10 +330,6 @@ export class FairClock {
   #release(): void {
     this.open = true
     this.full = 0
-  }
-
-  #take(cost: number): void {
-    this.reserve.take(cost, this.#debt)
   }
 
   get #debt(): number {

@@ -78,7 +78,7 @@ describe('what a report costs the arbiter', () => {
         ignored: NONE,
         expected: 0,
       }))
-    const { most, mostRows } = work(60, 10, (slot) => all(ended(slot)))
+    const { most, mostRows } = work(40, 10, (slot) => all(ended(slot)))
     expect(most).toBeLessThan(MOST_CALLS)
     expect(mostRows).toBeLessThan(100_000)
     expect(work(4, 10, (slot) => all(ended(slot))).mostRows).toBeGreaterThanOrEqual(4 * 10 * 300)

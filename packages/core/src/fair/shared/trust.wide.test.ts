@@ -210,24 +210,24 @@ describe('what most processes see', () => {
   const failing = (share: number): ReportedOutcomes => {
     const claims = new ReportedOutcomes()
     const [failed, served] = [Math.round(1_000 * share), Math.round(1_000 * (1 - share))]
-    const ended = {
+    const ended: Ended = {
       letIn: 0,
       success: [served, served],
       failure: [failed, failed],
       ignored: [0, 0],
       expected: 0,
-    } as const
-    const slot = {
+    }
+    const slot: SlotSums = {
       slot: 0,
       letIn: [1_000, 1_000],
       refused: [0, 0],
       known: 0,
       ahead: 0,
       strained: 0,
+      ended: [ended],
       settled: 0,
-    } as const
-    const sums = { period: 0, slots: [{ ...slot, ended: [ended] }], flows: [] } as unknown as PeriodSums
-    claims.add(claims.possible(sums))
+    }
+    claims.add(claims.possible({ period: 0, slots: [slot], flows: [] }))
     return claims
   }
   const isStrange = (share: number, ...others: readonly number[]): boolean | undefined => {

@@ -2,7 +2,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { TurnoverMap } from './turnover-map.js'
+import { DeadlineQueue, type Timed, TurnoverMap } from './containers.js'
 
 it('holds what a map holds, in the same order', () => {
   const step = fc.record({ key: fc.nat(30).map(String), value: fc.option(fc.nat()) })
@@ -57,4 +57,41 @@ it('entries that have left are collected with the young, even after a full colle
   const passedBytes = ROUNDS * TURNS * WORDS * 8
   // With a `Map`, it is more than a quarter.
   expect(keptBytes(new TurnoverMap()) - others).toBeLessThan(passedBytes / 20)
+})
+
+interface Item extends Timed<Item> {}
+
+it('a deadline queue always knows the earliest item that was added and not deleted', () => {
+  const step = fc.oneof(
+    fc.nat(20).map((startByMs) => ({ startByMs })),
+    fc.nat(30).map((which) => ({ which })),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const heap = new DeadlineQueue<Item>()
+      const all: Item[] = []
+      for (const each of steps) {
+        if ('which' in each) {
+          const item = all.splice(each.which, 1)[0]
+          if (item !== undefined) {
+            heap.delete(item)
+            expect(item.position).toBe(-1)
+            heap.delete(item)
+          }
+        } else {
+          const item: Item = { startByMs: each.startByMs, position: -1, next: undefined, previous: undefined }
+          all.push(item)
+          heap.add(item)
+        }
+        expect(heap.size).toBe(all.length)
+        expect(heap.first?.startByMs ?? Number.POSITIVE_INFINITY).toBe(Math.min(...all.map((item) => item.startByMs)))
+      }
+      const order: number[] = []
+      for (let first = heap.first; first !== undefined; first = heap.first) {
+        order.push(first.startByMs)
+        heap.delete(first)
+      }
+      expect(order).toEqual(all.map((item) => item.startByMs).sort((x, y) => x - y))
+    }),
+  )
 })

@@ -1,4 +1,65 @@
-import { type Linked, LinkedList } from '../linked-list.js'
+/** The links of a member of a {@link LinkedList}: its neighbours. Only the list writes them. */
+export interface Linked<N> {
+  next: N | undefined
+  previous: N | undefined
+}
+
+/**
+ * A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), and allocate
+ * nothing.
+ */
+export class LinkedList<N extends Linked<N>> {
+  first: N | undefined = undefined
+  last: N | undefined = undefined
+
+  push(node: N): void {
+    node.previous = this.last
+    if (this.last === undefined) this.first = node
+    else this.last.next = node
+    this.last = node
+  }
+
+  delete(node: N): void {
+    if (node.previous === undefined) this.first = node.next
+    else node.previous.next = node.next
+    if (node.next === undefined) this.last = node.previous
+    else node.next.previous = node.previous
+    node.next = undefined
+    node.previous = undefined
+  }
+}
+
+/** Entries that may be added, beside four for each present one, before the `Map` is replaced. */
+const TURNOVER = 1_024
+
+/**
+ * A map whose entries come and go all the time, as flows do.
+ *
+ * A `Map` in which entries are deleted and added in turn is rehashed again and again, and each discarded table refers
+ * to the next one. Once one of them is old, every scavenge keeps all later tables with their entries, until the next
+ * full collection. Here they are left behind together: from time to time, the entries move to a new `Map`. O(1)
+ * amortised; iterates in order of insertion.
+ */
+export class TurnoverMap<V> {
+  #entries = new Map<string, V>()
+  #added = 0
+
+  get entries(): ReadonlyMap<string, V> {
+    return this.#entries
+  }
+
+  set(key: string, value: V): void {
+    if (++this.#added > TURNOVER + 4 * this.#entries.size) {
+      this.#added = 0
+      this.#entries = new Map(this.#entries)
+    }
+    this.#entries.set(key, value)
+  }
+
+  delete(key: string): void {
+    this.#entries.delete(key)
+  }
+}
 
 /** A member of a {@link DeadlineQueue}. */
 export interface Timed<W> extends Linked<W> {

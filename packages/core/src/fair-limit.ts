@@ -1,13 +1,18 @@
-import type { Refusal } from '../admission/refusal.js'
-import type { Hold, Passage, Verdict } from '../admission/stage.js'
-import { type Clock, steady, systemClock } from '../clock.js'
-import { type Caller, callerNow, carryCallers } from '../http/context.js'
-import { outcomeOf, ResourceExhaustedError } from '../http/outcome.js'
-import { requireAbortSignal, requireFunction, requireInteger, requireOptions, show, withDefaults } from '../options.js'
-import { type Flow, firstOf, requireFlow } from '../path.js'
-import { requireCost } from '../sfq/options.js'
-import { type BandOptions, QUEUE_OPTIONS, type RequestQueueOptions, type RequestQueueSnapshot } from './options.js'
-import { RequestQueue } from './request-queue.js'
+import type { Refusal } from './admission/refusal.js'
+import type { Hold, Passage, Verdict } from './admission/stage.js'
+import { type Clock, steady, systemClock } from './clock.js'
+import { type Caller, callerNow, carryCallers } from './http/context.js'
+import { outcomeOf, ResourceExhaustedError } from './http/outcome.js'
+import { requireAbortSignal, requireFunction, requireInteger, requireOptions, show, withDefaults } from './options.js'
+import { type Flow, firstOf, requireFlow } from './path.js'
+import {
+  type BandOptions,
+  QUEUE_OPTIONS,
+  type RequestQueueOptions,
+  type RequestQueueSnapshot,
+} from './queue/options.js'
+import { RequestQueue } from './queue/request-queue.js'
+import { requireCost } from './sfq/options.js'
 
 /** A piece of work. */
 type Work<T> = () => T | PromiseLike<T>

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
-import { runFor } from '../http/context.js'
-import { seededRandom } from '../testing/seeded-random.js'
-import { settled } from '../testing/settled.js'
-import { World } from '../testing/world.js'
-import { type FairLimit, type FairLimitOptions, fairLimit, fixed, LimitRefusedError } from './index.js'
+import { runFor } from './http/context.js'
+import { type FairLimit, type FairLimitOptions, fairLimit, fixed, LimitRefusedError } from './queue/index.js'
+import { seededRandom } from './testing/seeded-random.js'
+import { settled } from './testing/settled.js'
+import { World } from './testing/world.js'
 
 /** A limit in simulated time. */
 function limitIn(world: World, options: Partial<FairLimitOptions> = {}): FairLimit {
