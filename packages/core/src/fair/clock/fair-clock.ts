@@ -301,7 +301,7 @@ export class FairClock {
     if (delivered === 0) return
     this.alone = true
     // The windows may all lie in a pause of the resource.
-    this.#shown(Math.max(delivered, this.#traffic.servedPerSecond), delivered)
+    this.#shown(Math.max(delivered, this.#traffic.servedPerSecond), delivered, this.open)
   }
 
   #serves(served: number): void {
@@ -309,9 +309,8 @@ export class FairClock {
   }
 
   /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
-  #shown(delivered: number, before: number): void {
+  #shown(delivered: number, before: number, full: boolean): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    const full = this.open || this.#unmet
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.slope.clear()
     this.engage()
@@ -440,7 +439,7 @@ export class FairClock {
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
       const delivered = this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered
-      this.#shown(delivered, looks.deliveredBefore)
+      this.#shown(delivered, looks.deliveredBefore, this.open || this.#unmet)
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying
