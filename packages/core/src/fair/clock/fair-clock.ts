@@ -57,6 +57,7 @@ export class FairClock {
   /** Consecutive admissions that found the reserve full. */
   protected full = 0
   protected wasOpen = true
+  #wasUnmet = false
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
   /** True during a turn that tests an old proof: all is admitted. */
@@ -214,9 +215,11 @@ export class FairClock {
     }
     if (!this.open) {
       if (!this.#isTried(MOST_TRIED) && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
-      // At this moment the resource is empty.
-      this.reserve.left = Math.min(this.reserve.left, 0)
-      this.correctedAt = this.now
+      // At this moment the resource is empty. A failure of a request admitted before that was last known is no news.
+      if (this.following || admission.at >= this.correctedAt) {
+        this.reserve.left = Math.min(this.reserve.left, 0)
+        this.correctedAt = this.now
+      }
     }
     this.delivery.fails(this.now)
   }
@@ -257,7 +260,8 @@ export class FairClock {
   }
 
   #windowNow(): number {
-    return this.slope.admit(this.now, this.#admittedPerSecond, this.meanCost, this.#traffic.delay)
+    const { delay, servedShare } = this.#traffic
+    return this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
   }
 
   get #admittedPerSecond(): number {
@@ -312,6 +316,7 @@ export class FairClock {
   #shown(delivered: number, before: number, full: boolean): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
+    this.#wasUnmet = false
     this.slope.clear()
     this.engage()
   }
@@ -398,6 +403,7 @@ export class FairClock {
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
+    this.#wasUnmet = this.#unmet
     looks.begin(this.beyond > 0 ? this.beyond : this.failureShare)
     this.engage()
     this.#owedBefore = Math.max(0, this.reserve.owed)
@@ -439,10 +445,11 @@ export class FairClock {
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
       const delivered = this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered
-      this.#shown(delivered, looks.deliveredBefore, this.open || this.#unmet)
+      this.#shown(delivered, looks.deliveredBefore, this.open || this.#unmet || this.#wasUnmet)
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying
+      this.delivery.perSecond = Math.max(this.deliverable, looks.delivered)
     }
   }
 }

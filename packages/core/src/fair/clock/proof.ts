@@ -1,4 +1,14 @@
-import { DELAYS, GRAIN, OUTCOMES, RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED, VERY_SURE } from './state.js'
+import {
+  DELAYS,
+  GRAIN,
+  LEAST_SERVED,
+  OUTCOMES,
+  RATE_REQUESTS,
+  RATE_SECONDS,
+  SURE,
+  TOLERATED,
+  VERY_SURE,
+} from './state.js'
 
 /**
  * Part of a turn that is left out where its first half begins, and twice as much where its second does: earlier
@@ -93,7 +103,7 @@ export class Looks {
   looking = false
   /** Cost per second that is admitted meanwhile. */
   limit = 0
-  /** From the last verdict: if failures became fewer, the cost served per second; if they stayed, their share. */
+  /** From the last verdict: cost served per second, and, if failures stayed, their share. */
   delivered = 0
   staying = 0
   /** The same before less was admitted. */
@@ -223,6 +233,7 @@ export class Looks {
     // Less certainty is needed before anything is refused than once a shortage was shown.
     const isDoubtful = open && outcomes > MOST_OUTCOMES / 2 && most - SURE * error <= GONE
     if (most + (open ? 1 : VERY_SURE) * error < STAYED || isDoubtful) {
+      this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
       return 'costs'
@@ -311,10 +322,11 @@ export class DeliverySlope {
   }
 
   /**
-   * A request is admitted at `now`: returns the number of its window. The recent rate is `perSecond`, of `meanCost`.
+   * A request is admitted at `now`: returns the number of its window. The recent rate is `perSecond`, of `meanCost`,
+   * and `servedShare` of it is served.
    */
-  admit(now: number, perSecond: number, meanCost: number, delay: number): number {
-    const length = this.#lengthFor(perSecond, meanCost, delay)
+  admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+    const length = this.#lengthFor(perSecond, servedShare, meanCost, delay)
     const fits = length < MISFIT * this.#length && this.#length < MISFIT * length
     if (!fits || now >= this.#end + MOST_WAITING * this.#length) {
       this.clear()
@@ -360,8 +372,10 @@ export class DeliverySlope {
   }
 
   /** Target length of a window, in seconds. */
-  #lengthFor(perSecond: number, meanCost: number, delay: number): number {
-    const seconds = Math.max(LEAST_SECONDS, (DELAYS * delay) / MOST_WAITING, (WINDOW_REQUESTS * meanCost) / perSecond)
+  #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+    // In a deep overload a window holds more: counting in whole requests would hide the slope.
+    const requests = Math.max(WINDOW_REQUESTS, (GRAIN / Math.max(LEAST_SERVED, servedShare)) ** 2)
+    const seconds = Math.max(LEAST_SECONDS, (DELAYS * delay) / MOST_WAITING, (requests * meanCost) / perSecond)
     return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
   }
 
