@@ -204,8 +204,9 @@ class Simulation {
   #failsAnyway(asking: Asking): boolean {
     const { unrelated } = this.#world
     if (asking.doomed || unrelated === null) return asking.doomed
-    const { share, from, to } = unrelated
-    return this.#now >= from && this.#now < to && luckOf(asking, UNRELATED) < share
+    const { share, from, to, rounds } = unrelated
+    const isOn = rounds === undefined || (((this.#now - from) / (to - from)) * rounds) % 1 < 1 / 3
+    return isOn && this.#now >= from && this.#now < to && luckOf(asking, UNRELATED) < share
   }
 
   get #window(): number {

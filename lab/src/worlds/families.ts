@@ -230,7 +230,115 @@ const extra: FamilyList = {
   ],
 }
 
-export const FAMILY_LISTS: { readonly first: FamilyList; readonly extra: FamilyList } = { first, extra }
+/** What happens to services in the course of a day. Each world has one or two of these. */
+const daily: FamilyList = {
+  atMost: [0, 0.7, 1],
+  families: [
+    {
+      name: 'pauses', // of a collector, a checkpoint, a change of the leader
+      change(draft, draw) {
+        const rounds = draw.logInteger(5, 60)
+        const length = draw.log(0.02, 0.3)
+        for (let round = draw.next(); round < rounds; round += draw.between(0.7, 1.3))
+          draft.changes.push({ at: round / rounds, times: 0 }, { at: (round + length) / rounds, times: 1 })
+      },
+    },
+    {
+      name: 'swings', // of the capacity
+      change(draft, draw) {
+        const rounds = draw.logInteger(2, 20)
+        const height = draw.between(0.2, 0.8)
+        const steps = 16 * rounds
+        draft.changes = Array.from({ length: steps }, (_, step) => ({
+          at: step / steps,
+          times: 1 + height * Math.sin((2 * Math.PI * rounds * step) / steps),
+        }))
+      },
+    },
+    {
+      name: 'scaling', // up and down, in steps
+      change(draft, draw) {
+        draft.changes = []
+        let times = draw.between(0.2, 1)
+        for (let at = 0; at < 1; at += draw.between(0.05, 0.25)) {
+          draft.changes.push({ at, times })
+          times = Math.max(0.1, Math.min(4, times * draw.log(0.5, 2)))
+        }
+      },
+    },
+    {
+      name: 'wear', // a leak: ever less is served
+      change(draft, draw) {
+        const last = draw.log(0.05, 0.5)
+        draft.changes = Array.from({ length: 20 }, (_, step) => ({
+          at: step / 20,
+          times: 1 - (1 - last) * (step / 20),
+        }))
+      },
+    },
+    {
+      name: 'one client',
+      change(draft, draw) {
+        draft.crowds = [{ name: 'one', flows: 1, load: draw.log(0.5, 4) }]
+      },
+    },
+    {
+      name: 'giant', // one customer asks for most of what is enough for all
+      change(draft, draw) {
+        const load = draw.between(0.5, 0.97)
+        draft.crowds = [
+          { name: 'light', flows: draw.logInteger(5, 50), load: 0.1 * load },
+          { name: 'giant', flows: 1, load: 0.9 * load },
+        ]
+      },
+    },
+    {
+      name: 'batches',
+      change(draft, draw) {
+        scaleTo(draft, draw.log(0.2, 1.2))
+        for (const crowd of draft.crowds) crowd.bursts = { on: draw.log(0.2, 2), off: draw.log(5, 40) }
+      },
+    },
+    {
+      name: 'retry storm',
+      change(draft, draw) {
+        scaleTo(draft, draw.between(0.6, 1.3))
+        for (const crowd of draft.crowds)
+          crowd.retry = { kind: draw.pick(['now', 'now', 'backoff']), tries: draw.integer(2, 5) }
+      },
+    },
+    {
+      name: 'deploys', // requests fail for a while, again and again
+      change(draft, draw) {
+        draft.unrelated = { share: draw.between(0.2, 1), from: 0.05, to: 1, rounds: draw.logInteger(2, 20) }
+      },
+    },
+    {
+      name: 'slow pool',
+      change(draft, draw) {
+        draft.capacity = draw.log(1, 30)
+        const line = draw.pick([0, 0.5, 2])
+        draft.resource = { kind: 'pool', meanSeconds: draw.log(1, 10), line, patience: draw.log(0.5, 10), late: 0 }
+      },
+    },
+    {
+      name: 'come and go', // always other flows, which overlap
+      change(draft) {
+        const [light, ...others] = draft.crowds
+        draft.crowds = [light]
+        for (let shift = 0; shift < 6; shift++)
+          for (const crowd of others)
+            draft.crowds.push({
+              ...crowd,
+              name: `${crowd.name} ${shift + 1}`,
+              between: [Math.max(0, (shift - 0.2) / 6), (shift + 1) / 6],
+            })
+      },
+    },
+  ],
+}
+
+export const FAMILY_LISTS: Readonly<Record<'first' | 'extra' | 'daily', FamilyList>> = { first, extra, daily }
 
 function addPoison(draft: Draft, draw: Draws, from: number): void {
   scaleTo(draft, draw.between(0.3, 0.8))

@@ -74,10 +74,12 @@ interface PoolResource extends Supply {
 export type Resource = BucketResource | PoolResource
 export type Balancer = 'random' | 'sticky' | 'connections' | 'skewed'
 
+/** `rounds`: this time has that number of equal parts, and only a third of each fails. */
 export interface Unrelated {
   readonly share: number
   readonly from: number
   readonly to: number
+  readonly rounds?: number
 }
 
 export interface Reports {
@@ -189,7 +191,7 @@ function finished(draft: Draft, draw: Draws): Omit<World, 'seed' | 'families'> {
     })),
     costs,
     unrelated: unrelated && {
-      share: unrelated.share,
+      ...unrelated,
       from: unrelated.from * seconds,
       to: Math.min(unrelated.to * seconds, until),
     },

@@ -1,5 +1,6 @@
 import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, TRUST_SECONDS, Traffic } from './capacity.js'
-import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW, SoleUser } from './proof.js'
+import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW } from './proof.js'
+import { SoleUser } from './sole-user.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
@@ -17,8 +18,8 @@ const OUTAGE = 0.95
  *   that stay have another reason; from then on as many of them are usual. An old proof is tested.
  * - `deliverable` is the observed capacity per second. It rises with the delivered rate, and falls only after proof
  *   that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission. In any
- *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, up to 1.5 times
- *   deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
+ *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, beside other
+ *   processes up to 1.5 times deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
  * - Within that, a failure shows that at this moment the resource is empty. `left` is its expected remainder. The clock
  *   runs at the fair rate times left / reserve: it stops while nothing is left, so that flows that lag behind get the
  *   available capacity, and catches up while there is plenty. The fair rate follows until the reserve is maintained.
@@ -173,7 +174,7 @@ export class FairClock {
     this.#traffic.admits(cost)
     if (this.open) return
     const { spare } = this.reserve
-    this.#take(cost)
+    this.reserve.take(cost, this.#debt)
     const isCalm = this.failureShare < this.usual + TOLERATED
     // Of reports by others one may be wrong, and make the demand of the floor appear met.
     const isLess = this.#unmet && !this.#isLate
@@ -193,7 +194,7 @@ export class FairClock {
 
   /** A request has cost `due` more than its charge, or less. */
   settle(due: number): void {
-    if (!this.open) this.#take(due)
+    if (!this.open) this.reserve.take(due, this.#debt)
   }
 
   /** An admitted request was served. `expected`: failure rate of its flow; 0 if unknown. */
@@ -213,8 +214,7 @@ export class FairClock {
       this.delivery.begins(this.now)
     }
     if (!this.open) {
-      const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
-      if (!tried && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
+      if (!this.#isTried(MOST_TRIED) && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
       // At this moment the resource is empty. A failure of a request admitted before that was last known is no news.
       if (this.following || admission.at >= this.correctedAt) {
         this.reserve.left = Math.min(this.reserve.left, 0)
@@ -233,10 +233,15 @@ export class FairClock {
     this.#serves(served)
   }
 
+  /** An admitted request runs no longer, whatever its outcome, and whether or not it is reported here. */
+  ended(): void {
+    this.#soleUser.ends()
+  }
+
   /** An admitted request did not run: its reservation is free again. */
   withdrawn(cost: number): void {
     this.#traffic.admits(-cost)
-    if (!this.open) this.#take(-cost)
+    if (!this.open) this.reserve.take(-cost, this.#debt)
   }
 
   /** True while there may be a shortage. */
@@ -266,8 +271,12 @@ export class FairClock {
   /** True while less than the floor is served, although the floor's whole demand was admitted. */
   get #unmet(): boolean {
     if (this.open || !(this.deliverable > 0)) return false
-    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
-    return tried || this.reserve.owed >= this.reserve.full
+    return this.#isTried(FULL * MOST_TRIED) || this.reserve.owed >= this.reserve.full
+  }
+
+  /** `times` the capacity is admitted. To the sole user of a pool of workers more brings more, and takes from nobody. */
+  #isTried(times: number): boolean {
+    return !this.#soleUser.hasPool && this.#traffic.admittedPerSecond >= times * this.deliverable
   }
 
   /**
@@ -295,7 +304,8 @@ export class FairClock {
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
     this.alone = true
-    this.#shown(delivered, delivered)
+    // The windows may all lie in a pause of the resource.
+    this.#shown(Math.max(delivered, this.#traffic.servedPerSecond), delivered, this.open)
   }
 
   #serves(served: number): void {
@@ -303,9 +313,8 @@ export class FairClock {
   }
 
   /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
-  #shown(delivered: number, before: number): void {
+  #shown(delivered: number, before: number, full: boolean): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    const full = this.open || this.#unmet || this.#wasUnmet
     this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
     this.#wasUnmet = false
     this.slope.clear()
@@ -325,10 +334,6 @@ export class FairClock {
   #release(): void {
     this.open = true
     this.full = 0
-  }
-
-  #take(cost: number): void {
-    this.reserve.take(cost, this.#debt)
   }
 
   get #debt(): number {
@@ -440,7 +445,7 @@ export class FairClock {
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
       const delivered = this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered
-      this.#shown(delivered, looks.deliveredBefore)
+      this.#shown(delivered, looks.deliveredBefore, this.open || this.#unmet || this.#wasUnmet)
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying

@@ -78,3 +78,36 @@ it('serves most of it with a store of two at ordinary loads, too, although it ma
   expect(Math.min(...parts)).toBeGreaterThan(0.7)
   expect(sum(parts) / parts.length).toBeGreaterThan(0.9)
 })
+
+it('the sole user of a pool of four workers, of which six times as much is asked, serves most of it, too', () => {
+  const [workers, meanSeconds] = [4, 0.6]
+  const resource = { kind: 'pool', workers, meanSeconds, line: 0, patience: 1, late: 0, changes: [] } as const
+  const parts = SEEDS.map((seed) => {
+    const world = { ...worldOf(workers / meanSeconds, 1, 6, true, 200, seed), resource }
+    const [rule, none] = ['fair-clock', 'none'].map((name) =>
+      sum(simulate(world, RULES.get(name)!).known.served.slice(PROOF)),
+    )
+    return rule! / none!
+  })
+  expect(sum(parts) / parts.length).toBeGreaterThan(0.88)
+})
+
+it.each([
+  [0.1, 2],
+  [0.3, 3],
+  [1, 10],
+])('a resource that pauses for %d s every %d s serves most of what it serves without control', (length, every) => {
+  const rounds = Array.from({ length: 100 / every }, (_, round) => 20 + round * every)
+  const changes = rounds.flatMap((at) => [
+    { at, times: 0 },
+    { at: at + length, times: 1 },
+  ])
+  const parts = SEEDS.map((seed) => {
+    const world = worldOf(500, 20, 2, false, 120, seed)
+    const [rule, none] = ['fair-clock', 'none'].map((name) =>
+      sum(simulate({ ...world, resource: { ...world.resource, changes } }, RULES.get(name)!).known.served.slice(8)),
+    )
+    return rule! / none!
+  })
+  expect(sum(parts) / parts.length).toBeGreaterThan(0.85)
+})
