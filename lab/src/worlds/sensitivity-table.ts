@@ -2,15 +2,9 @@ import type { Table } from '../figures/figure.js'
 import type { Summary } from './trial.js'
 
 /** The modules of the rule that have constants. */
-export const RULE_FILES: readonly string[] = [
-  'state',
-  'virtual-clock',
-  'capacity',
-  'fair-clock',
-  'proof',
-  'sole-user',
-  'flows',
-].map((name) => `fair/clock/${name}`)
+export const RULE_FILES: readonly string[] = ['state', 'virtual-clock', 'capacity', 'fair-clock', 'proof', 'flows'].map(
+  (name) => `fair/clock/${name}`,
+)
 
 /** The rule with a constant `times` what it is; as it is, if there is none. */
 export interface Variant {

@@ -1,6 +1,5 @@
 import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, TRUST_SECONDS, Traffic } from './capacity.js'
-import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW } from './proof.js'
-import { SoleUser } from './sole-user.js'
+import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW, SoleUser } from './proof.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
@@ -174,7 +173,7 @@ export class FairClock {
     this.#traffic.admits(cost)
     if (this.open) return
     const { spare } = this.reserve
-    this.reserve.take(cost, this.#debt)
+    this.#take(cost)
     const isCalm = this.failureShare < this.usual + TOLERATED
     // Of reports by others one may be wrong, and make the demand of the floor appear met.
     const isLess = this.#unmet && !this.#isLate
@@ -194,7 +193,7 @@ export class FairClock {
 
   /** A request has cost `due` more than its charge, or less. */
   settle(due: number): void {
-    if (!this.open) this.reserve.take(due, this.#debt)
+    if (!this.open) this.#take(due)
   }
 
   /** An admitted request was served. `expected`: failure rate of its flow; 0 if unknown. */
@@ -241,7 +240,7 @@ export class FairClock {
   /** An admitted request did not run: its reservation is free again. */
   withdrawn(cost: number): void {
     this.#traffic.admits(-cost)
-    if (!this.open) this.reserve.take(-cost, this.#debt)
+    if (!this.open) this.#take(-cost)
   }
 
   /** True while there may be a shortage. */
@@ -334,6 +333,10 @@ export class FairClock {
   #release(): void {
     this.open = true
     this.full = 0
+  }
+
+  #take(cost: number): void {
+    this.reserve.take(cost, this.#debt)
   }
 
   get #debt(): number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
-import { SoleUser } from './sole-user.js'
+import { SoleUser } from './proof.js'
 
 interface Case {
   /** Largest store of the resource, in requests, and its demand relative to its capacity. */
