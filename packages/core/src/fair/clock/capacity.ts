@@ -30,7 +30,7 @@ const GROWTH_PER_SECOND = 0.003
 export const MOST_WAY = 0.8
 /** This part of the delivered rate is served again, regardless of failures. */
 export const LEAST_DELIVERED = 0.95
-/** Failures are compensated until this many times as much is admitted: more would mostly take from other processes. */
+/** Failures are compensated until this many times as much is admitted: more would hardly serve more. */
 export const MOST_TRIED = 1.5
 /**
  * A proof at full admission is trusted for this time. A test, and finding the fair rate again, takes some ten seconds:

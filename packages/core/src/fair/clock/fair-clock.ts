@@ -17,8 +17,8 @@ const OUTAGE = 0.95
  *   that stay have another reason; from then on as many of them are usual. An old proof is tested.
  * - `deliverable` is the observed capacity per second. It rises with the delivered rate, and falls only after proof
  *   that less is free: below 80 % of the rate delivered at full admission only by a proof at full admission. In any
- *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, beside other
- *   processes up to 1.5 times deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
+ *   case, enough is admitted that 95 % of it is *served*: failures are compensated by admitting more, up to 1.5 times
+ *   deliverable. So a resource that serves less when less is admitted, such as one with a small store, loses little.
  * - Within that, a failure shows that at this moment the resource is empty. `left` is its expected remainder. The clock
  *   runs at the fair rate times left / reserve: it stops while nothing is left, so that flows that lag behind get the
  *   available capacity, and catches up while there is plenty. The fair rate follows until the reserve is maintained.
@@ -213,7 +213,8 @@ export class FairClock {
       this.delivery.begins(this.now)
     }
     if (!this.open) {
-      if (!this.#isTried(MOST_TRIED) && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
+      const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
+      if (!tried && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
       // At this moment the resource is empty. A failure of a request admitted before that was last known is no news.
       if (this.following || admission.at >= this.correctedAt) {
         this.reserve.left = Math.min(this.reserve.left, 0)
@@ -230,11 +231,6 @@ export class FairClock {
     this.looks.ignored(admission.look)
     this.#traffic.serves(served)
     this.#serves(served)
-  }
-
-  /** An admitted request runs no longer, whatever its outcome, and whether or not it is reported here. */
-  ended(): void {
-    this.#soleUser.ends()
   }
 
   /** An admitted request did not run: its reservation is free again. */
@@ -270,12 +266,8 @@ export class FairClock {
   /** True while less than the floor is served, although the floor's whole demand was admitted. */
   get #unmet(): boolean {
     if (this.open || !(this.deliverable > 0)) return false
-    return this.#isTried(FULL * MOST_TRIED) || this.reserve.owed >= this.reserve.full
-  }
-
-  /** `times` the capacity is admitted. To the sole user of a pool of workers more brings more, and takes from nobody. */
-  #isTried(times: number): boolean {
-    return !this.#soleUser.hasPool && this.#traffic.admittedPerSecond >= times * this.deliverable
+    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
+    return tried || this.reserve.owed >= this.reserve.full
   }
 
   /**

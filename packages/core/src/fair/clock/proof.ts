@@ -402,43 +402,33 @@ const SOLE = 0.38
 
 /**
  * Tells whether this process has the resource to itself. The failures of a sole user follow from its own requests: they
- * occur while many of these are running; or, where they do not overlap, while a bucket is empty that is drained by them
- * and filled at the rate of service. If other processes use the resource, their requests matter as well. A small store
- * and neighbours look alike otherwise: in both cases more is served with more admissions. The measure is the correlation
- * (phi) of two events: it was so when a request was admitted, and the request failed.
+ * occur while a bucket is empty that is drained by these requests and filled at the rate of service. If other processes
+ * use the resource, their requests matter as well. A small store and neighbours look alike otherwise: in both cases
+ * more is served with more admissions. The measure is the correlation (phi) of two events: the bucket was empty, and
+ * the request failed.
  *
  * O(1) per request, allocates nothing. Times in seconds.
  */
 export class SoleUser {
   #left = 0
   #at = 0
-  /** Running requests, and their usual number, which includes those whose outcomes were lost. */
-  #running = 0
-  #usual = 0
   #isSole = false
   #count = 0
-  /** Successes and failures, while the resource should not be short and while it should. */
+  /** Successes and failures, while the bucket was not empty and while it was. */
   readonly #outcomes: [number, number, number, number] = [0, 0, 0, 0]
 
-  /** A request is admitted; the bucket fills at `perSecond`. Returns true if the resource should be short. */
+  /** Takes an admitted request from the bucket, which fills at `perSecond`. Returns true if the bucket was empty. */
   admit(now: number, cost: number, meanCost: number, perSecond: number): boolean {
     const most = BUCKET_REQUESTS * meanCost
     this.#left = Math.min(most, this.#left + Math.max(0, now - this.#at) * perSecond)
     this.#at = now
     const isEmpty = this.#left < Math.min(cost, most)
     if (!isEmpty) this.#left -= cost
-    const isBusy = this.#running > this.#usual
-    this.#usual += (this.#running++ - this.#usual) / OUTCOMES
-    return this.#overlaps ? isBusy : isEmpty
+    return isEmpty
   }
 
-  /** An admitted request ended. */
-  ends(): void {
-    this.#running--
-  }
-
-  report(wasShort: boolean, failed: boolean): void {
-    this.#outcomes[(wasShort ? 2 : 0) + (failed ? 1 : 0)]!++
+  report(wasEmpty: boolean, failed: boolean): void {
+    this.#outcomes[(wasEmpty ? 2 : 0) + (failed ? 1 : 0)]!++
     if (++this.#count <= MOST_OUTCOMES) return
     this.#count /= 2
     for (let i = 0; i < 4; i++) this.#outcomes[i]! /= 2
@@ -451,18 +441,9 @@ export class SoleUser {
     return this.#isSole
   }
 
-  /** The same, and the resource is a pool of workers. */
-  get hasPool(): boolean {
-    return this.#overlaps && this.isSole
-  }
-
-  get #overlaps(): boolean {
-    return this.#usual >= 1
-  }
-
   get #phi(): number {
-    const [served, failed, servedShort, failedShort] = this.#outcomes
-    const margins = (served + failed) * (servedShort + failedShort) * (served + servedShort) * (failed + failedShort)
-    return (served * failedShort - failed * servedShort) / Math.sqrt(margins || 1)
+    const [served, failed, servedEmpty, failedEmpty] = this.#outcomes
+    const margins = (served + failed) * (servedEmpty + failedEmpty) * (served + servedEmpty) * (failed + failedEmpty)
+    return (served * failedEmpty - failed * servedEmpty) / Math.sqrt(margins || 1)
   }
 }

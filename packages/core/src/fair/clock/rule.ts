@@ -135,7 +135,6 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const clock = this.clock
     this.advance(nowMs)
     this.#settle(key, cost)
-    clock.ended()
     if (outcome !== 'failure') this.known.add(key)
     const isDear = cost > DEAR * clock.meanCost
     if (outcome === 'ignored' || isDear || !this.own.report(key, outcome === 'failure', this.#nowMs / 1000))
@@ -151,7 +150,6 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
 
   withdraw(key: FlowKey, nowMs: number): void {
     this.advance(nowMs)
-    this.clock.ended()
     this.clock.withdrawn(key.charged)
     this.#giveBack(key, key.charged)
   }

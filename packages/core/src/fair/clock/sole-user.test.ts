@@ -26,9 +26,8 @@ function toldAfter(outcomes: number, { store, load, processes = 1, unrelated = 0
     if (isServed) left--
     if (random() * processes >= 1) continue
     const fails = !isServed || random() < unrelated
-    const wasShort = sole.admit(now, cost, cost, (cost * Math.max(1, served)) / now)
-    sole.ends()
-    sole.report(wasShort, fails)
+    const wasEmpty = sole.admit(now, cost, cost, (cost * Math.max(1, served)) / now)
+    sole.report(wasEmpty, fails)
     heard++
     if (!fails) served++
   }
@@ -86,51 +85,9 @@ it('a process that was alone finds that it no longer is', () => {
       left = Math.min(5, left + 100 * pause)
       const failed = left < 1
       if (!failed) left--
-      if (random() * processes >= 1) continue
-      const wasShort = sole.admit(now, 1, 1, 96 / processes)
-      sole.ends()
-      sole.report(wasShort, failed)
+      if (random() * processes < 1) sole.report(sole.admit(now, 1, 1, 96 / processes), failed)
     }
     return sole.isSole
   })
   expect(course).toEqual([true, false])
-})
-
-/** The same before a pool of workers, in which a request is served or refused at once. */
-function toldByPool(workers: number, load: number, processes: number, seed: number): boolean {
-  const random = seededRandom(seed)
-  const sole = new SoleUser()
-  const wait = (perSecond: number): number => -Math.log(1 - random()) / perSecond
-  const running: { until: number; wasShort: boolean | undefined }[] = []
-  let now = 0
-  for (let asked = 0; asked < 2_000 * processes; asked++) {
-    now += wait(load * workers)
-    for (const { until, wasShort } of running.splice(0))
-      if (until > now) running.push({ until, wasShort })
-      else if (wasShort !== undefined) {
-        sole.ends()
-        sole.report(wasShort, false)
-      }
-    const isOwn = random() * processes < 1
-    const wasShort = isOwn ? sole.admit(now, 1, 1, workers / processes) : undefined
-    if (running.length < workers) running.push({ until: now + wait(1), wasShort })
-    else if (wasShort !== undefined) {
-      sole.ends()
-      sole.report(wasShort, true)
-    }
-  }
-  return sole.isSole
-}
-
-describe('before a pool of workers, by the number of running requests', () => {
-  it.each([
-    [4, 3],
-    [4, 6],
-    [20, 1.5],
-    [20, 6],
-  ])('of %d at a load of %d, a process finds out that it is alone, and one of two that it is not', (workers, load) => {
-    const toldBy = (processes: number): number =>
-      seeds.filter((seed) => toldByPool(workers, load, processes, seed)).length
-    expect([toldBy(1), toldBy(2), toldBy(4)]).toEqual([seeds.length, 0, 0])
-  })
 })

@@ -31,7 +31,7 @@ export interface Admission {
   at: number
   window: number
   look: number
-  /** By a sole user's own requests the resource should have been short. */
+  /** The modelled bucket of a sole user was empty. */
   isDry: boolean
 }
 
