@@ -25,41 +25,16 @@ export interface DoormanFleet extends ClockLink {
  * and each call waits for its answer. If the server is unavailable, each process uses its own clock within two seconds,
  * and shares again when that server, or another master, answers. No request ever waits for the server.
  *
- * In Node, calls are made by `node:http`, at a third of the cost of `fetch`; pass `fetch` for another way.
- *
  * @throws RangeError, TypeError that names an invalid option
  */
 export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
-  const posts = httpPosts(isNode() ? { fetch: postByNode, ...options } : options)
+  const posts = httpPosts(options)
   return fleetBy((address) => {
     const post = posts(address)
     // A list: the names of its parts would be a part of every message.
     return ({ name, report }, signal) => post(CLOCK_PATH, [name, report], (answer) => answer, signal)
   })
 }
-
-/** Other runtimes have some of Node's own modules, too. Node before 21 has no navigator. */
-function isNode(): boolean {
-  const { userAgent = 'Node.js' } = (globalThis as { navigator?: { userAgent?: string } }).navigator ?? {}
-  return typeof globalThis.process?.getBuiltinModule === 'function' && userAgent.startsWith('Node.js')
-}
-
-/** `fetch`, as far as a post needs it: its streams and signals cost more than a report. */
-const postByNode = ((url: string, { headers, body, signal }: { headers: object; body: string; signal: AbortSignal }) =>
-  new Promise((resolve, reject) => {
-    const { request } = process.getBuiltinModule(url.startsWith('https:') ? 'node:https' : 'node:http')
-    const length = { 'content-length': new TextEncoder().encode(body).length }
-    const sent = request(url, { method: 'POST', headers: { ...headers, ...length }, signal }, (response) => {
-      let text = ''
-      const { statusCode: status = 0 } = response
-      response.setEncoding('utf8').on('error', reject)
-      response.on('data', (part: string) => {
-        text += part
-      })
-      response.on('end', () => resolve({ ok: status >= 200 && status < 300, status, text: async () => text }))
-    })
-    sent.on('error', reject).end(body)
-  })) as unknown as typeof fetch
 
 /** A process's message to a server: the name of the clock, and its report. */
 export interface NamedReport {

@@ -1,12 +1,9 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { FairTracker } from '@fairlead/core'
 import { doormanFleet } from '@fairlead/core/doorman'
 import { CLOCK_PATH, ClockDesk } from '@fairlead/core/internal'
 import { manualClock } from '@fairlead/core/testing'
 import { until } from '@fairlead-testing/waiting'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { fairShare } from '../fixtures/repository.js'
 import type { DoormanOptions } from '../options.js'
 import { type Doorman, startDoorman } from '../start-doorman.js'
@@ -110,31 +107,6 @@ describe('a process that reports to a server which is not the master', () => {
     }
     expect(asked.slice(0, 5)).toEqual(['http://one', 'http://two', 'http://three', 'http://three', 'http://three'])
     expect(asked[5]).toBe('http://one')
-  })
-
-  it('reports in Node without fetch, and goes on from servers that cannot answer', async () => {
-    const fetching = vi.spyOn(globalThis, 'fetch')
-    ends.push(() => fetching.mockRestore())
-    const refusing = createServer((_, response) => response.writeHead(500).end('no'))
-    const cutting = createServer((_, response) => response.writeHead(200).write('{', () => response.destroy()))
-    const url = await Promise.all(
-      [refusing, cutting].map(async (server) => {
-        await once(server.listen(0, '127.0.0.1'), 'listening')
-        ends.push(() => server.close())
-        return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-      }),
-    )
-    const { httpUrl } = await start()
-    const fleet = doormanFleet({ url: [...url, 'https://127.0.0.1:1', httpUrl!] })
-    ends.push(() => fleet.close())
-    const leases: string[] = []
-    const send = fleet.join('größer', (lease) => leases.push(lease))
-    await until('a lease', () => {
-      send(greeting, 'member')
-      return leases.length > 0
-    })
-    expect(leases[0]).toContain('\n')
-    expect(fetching).not.toHaveBeenCalled()
   })
 })
 
