@@ -186,6 +186,13 @@ describe('doorman', () => {
       expect(help.output).toContain(word)
   })
 
+  it('stops gracefully at SIGTERM as soon as it serves', async () => {
+    const server = await serve()
+    server.child.kill('SIGTERM')
+    expect(await server.child.end()).toBe(0)
+    expect(server.child.output).toContain('stopping')
+  })
+
   it('goes on at SIGHUP, with the configuration as it is now', async () => {
     const file = await configFile(fairShareYaml(100, 60, 5))
     const server = await DoormanProcess.start('--config', file.path)

@@ -8,6 +8,8 @@ function print(line: string): void {
 
 /** Each command loads its own dependencies; a server's are much larger than the others'. */
 async function run([command, ...args]: readonly string[]): Promise<void> {
+  // The server's modules take a while to load, and the configuration is read after that.
+  if (command === 'serve') process.on('SIGHUP', () => undefined)
   if (command === '--check') await (await import('./serve.js')).check(args, print)
   else if (command === '--version') print(await version())
   else if (args.includes('--help') || command === undefined || command === 'help' || command === '--help')

@@ -85,22 +85,22 @@ export async function serve(args: readonly string[]): Promise<void> {
   if (!['info', 'warn', 'error'].includes(level)) throw new UsageError('--log-level must be info, warn or error')
   const log = pino({ level })
   for (const name of unknownVariables(SERVE_FLAGS, process.env)) log.warn({ name }, 'no such setting')
-  const options = await optionsFrom(given)
-  // Handled from the start: without a handler the signal ends the process, also one that serves already.
+  // Signals are handled from here on. A second one ends a start that never comes to an end.
   let reload = (): void => undefined
   process.on('SIGHUP', () => reload())
-  const doorman = await startDoorman({ ...options, log })
-  reload = () => doorman.reload()
-  // The last line of defence: an uncaught error concerns one caller, and the others still need their leases.
-  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
-    process.on(event, (error: unknown) => log.error({ error: errorText(error) }, 'an error that nobody caught'))
-  await new Promise<void>((resolve) => {
+  const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const)
       process.once(signal, () => {
         log.info({ signal }, 'stopping')
         resolve()
       })
   })
+  const doorman = await startDoorman({ ...(await optionsFrom(given)), log })
+  reload = () => doorman.reload()
+  // The last line of defence: an uncaught error concerns one caller, and the others still need their leases.
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+    process.on(event, (error: unknown) => log.error({ error: errorText(error) }, 'an error that nobody caught'))
+  await stopped
   await doorman.close()
 }
 
