@@ -293,3 +293,21 @@ describe('in a window that slides', () => {
     )
   })
 })
+
+it.each(['fixed', 'sliding'] as const)(
+  'uses nearly all of a %s window, or keeps a quarter of unused claims',
+  (window) => {
+    let nowMs = 0
+    const escrow = new WeightedFairEscrow({ limit: 1_000, windowMs: 1_000, window, clock: () => nowMs })
+    let used = 0
+    for (; nowMs < 20_000; nowMs += 5) {
+      const calls = nowMs % 500 === 0 ? Array.from({ length: 9 }, (_, i) => `light ${i}`) : []
+      for (const name of [...calls, ...Array<string>(12).fill('greedy')])
+        if (escrow.check(name, 1).allowed && nowMs >= 10_000) used++
+    }
+    const part = used / 10_000
+    if (window === 'fixed') expect(part).toBeGreaterThan(0.97)
+    else expect(part).toBeGreaterThan(0.75)
+    expect(part).toBeLessThan(window === 'fixed' ? 1.001 : 0.9)
+  },
+)

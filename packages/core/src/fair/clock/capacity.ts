@@ -243,10 +243,9 @@ export class Traffic {
     return this.#moved / this.#movedSeconds
   }
 
-  /** The share of failures beyond `usual`, if it exceeds the tolerated share and random variation; otherwise 0. */
+  /** The share of failures beyond `usual`, if it exceeds the tolerated share; otherwise 0. */
   beyond(usual: number): number {
     const beyond = this.failureShare - usual
-    const error = Math.sqrt((usual * (1 - usual)) / (2 * OUTCOMES))
-    return beyond > TOLERATED + SURE * error ? beyond : 0
+    return beyond > TOLERATED ? beyond : 0
   }
 }
