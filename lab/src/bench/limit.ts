@@ -1,5 +1,6 @@
 /**
- * Cost of a task in `fairLimit`, beside libraries that know no flows, and the task without any.
+ * Cost of a task in `fairLimit`, beside libraries that know no flows, the least that a fair line can do, and the task
+ * without any.
  *
  *     pnpm bench:limit [slices]
  *
@@ -9,6 +10,7 @@
  * the heap in separate slices.
  */
 import { getHeapStatistics, promiseHooks } from 'node:v8'
+import { FairQueue } from '@fairlead/core/queue'
 import { flowNames } from './flow-names.js'
 import { LINES } from './jobs/queues.js'
 import { printTable } from './table.js'
@@ -17,12 +19,40 @@ const WAITING = [0, 100, 1_000]
 const TASKS = 20_000
 const WARM_UP_SLICES = 6
 const NAMES = ['`fairLimit`', 'p-queue,', 'p-queue with', 'p-limit', 'async-sema', 'no line']
-const [P_QUEUE, NO_LINE] = [1, NAMES.length - 1]
 
 type Run = (flow: string, task: () => Promise<void>) => Promise<unknown>
 
+/** A counter and a promise around the fair queue: no priorities, signals, time limits or shares of the slots. */
+function fairQueueAlone(): Run {
+  const queue = new FairQueue<() => void>({ maxWaiting: 1_000_000, perFlowLimit: 1_000_000 })
+  let running = 0
+  return async (flow, task) => {
+    if (running === 0) running++
+    else await new Promise<void>((resolve) => queue.enqueue(flow, resolve))
+    try {
+      await task()
+    } finally {
+      const next = queue.dequeue()
+      if (next === undefined) running--
+      else next.item()
+    }
+  }
+}
+
 const flows = flowNames(1_000)
-const kinds = NAMES.map((name) => LINES.find((line) => line.name.includes(name))!)
+const kinds = NAMES.map((name) => {
+  const { make } = LINES.find((line) => line.name.includes(name))!
+  return {
+    name: name.replace(',', ''),
+    make(): Run {
+      const line = make()
+      return (flow, task) => line.run(flow, task)
+    },
+  }
+})
+kinds.splice(1, 0, { name: '`FairQueue` alone', make: fairQueueAlone })
+const P_QUEUE = kinds.findIndex(({ name }) => name === 'p-queue')
+const NO_LINE = kinds.findIndex(({ name }) => name === 'no line')
 
 /** Runs `TASKS` tasks while `waiting` others wait. */
 async function slice(run: Run, waiting: number): Promise<void> {
@@ -72,10 +102,7 @@ function median(values: readonly number[]): number {
 const slices = Number(process.argv[2] ?? 15)
 const rows: string[][] = []
 for (const waiting of WAITING) {
-  const runs = kinds.map((kind): Run => {
-    const line = kind.make()
-    return (flow, task) => line.run(flow, task)
-  })
+  const runs = kinds.map(({ make }) => make())
   const ns = runs.map((): number[] => [])
   for (let i = -WARM_UP_SLICES; i < slices; i++)
     for (const [k, run] of runs.entries()) {
@@ -85,7 +112,7 @@ for (const waiting of WAITING) {
   for (const [k, run] of runs.entries())
     rows.push([
       waiting.toLocaleString('en'),
-      NAMES[k]!.replace(',', ''),
+      kinds[k]!.name,
       median(ns[k]!).toFixed(0),
       median(ns[k]!.map((own, i) => own / ns[P_QUEUE]![i]!)).toFixed(2),
       median(ns[k]!.map((own, i) => (own - ns[NO_LINE]![i]!) / (ns[P_QUEUE]![i]! - ns[NO_LINE]![i]!))).toFixed(2),

@@ -280,9 +280,14 @@ describe('jobs on four slots', () => {
   const trickle = [heavy, ...light(['light-1', 'light-2'], 30, 25)]
 
   /** Mean wait of `watched`, and when the last job began, in milliseconds. */
-  async function run(sources: readonly Source[], seed: number, flowOf: (key: string) => string) {
+  async function run(
+    sources: readonly Source[],
+    seed: number,
+    flowOf: (key: string) => string,
+    options: Partial<FairLimitOptions> = {},
+  ) {
     const world = new World()
-    const limit = limitIn(world, { concurrency: 4 })
+    const limit = limitIn(world, { concurrency: 4, ...options })
     const random = seededRandom(seed)
     const drawMs = (mean: number): number => Math.max(1, Math.round(-mean * Math.log(1 - random())))
     const waits: number[] = []
@@ -310,9 +315,13 @@ describe('jobs on four slots', () => {
     return { meanMs: waits.reduce((sum, ms) => sum + ms, 0) / Math.max(1, waits.length), lastMs }
   }
 
-  async function meanOf(sources: readonly Source[], flowOf: (key: string) => string): Promise<number> {
+  async function meanOf(
+    sources: readonly Source[],
+    flowOf: (key: string) => string,
+    options?: Partial<FairLimitOptions>,
+  ): Promise<number> {
     let sum = 0
-    for (const seed of SEEDS) sum += (await run(sources, seed, flowOf)).meanMs
+    for (const seed of SEEDS) sum += (await run(sources, seed, flowOf, options)).meanMs
     return sum / SEEDS.length
   }
 
@@ -329,8 +338,17 @@ describe('jobs on four slots', () => {
     expect(await meanOf(trickle, byAge)).toBeGreaterThan(500)
   })
 
-  it('one key alone: fairness costs no time', async () => {
+  const atMostThree = { perFlowConcurrency: 3 }
+
+  it('with a slot that no key can hold alone, the light jobs wait less still', async () => {
+    expect(await meanOf(skew, byKey, atMostThree)).toBeLessThan(5.5)
+    expect(await meanOf(trickle, byKey, atMostThree)).toBeLessThan(8.5)
+  })
+
+  it('one key alone: fairness costs no time; a slot that it cannot have does', async () => {
     const sources = [{ key: 'heavy', jobs: 200 }]
-    expect((await run(sources, 1, byKey)).lastMs).toBe((await run(sources, 1, byAge)).lastMs)
+    const { lastMs } = await run(sources, 1, byKey)
+    expect(lastMs).toBe((await run(sources, 1, byAge)).lastMs)
+    expect((await run(sources, 1, byKey, atMostThree)).lastMs / lastMs).toBeCloseTo(4 / 3, 1)
   })
 })

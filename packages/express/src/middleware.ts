@@ -74,7 +74,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     }
     if (!admission.admit(visit, decision, req, res)) return
     req.fair = visit
-    runFor<[], void>(visit, next)
+    runFor<void>(visit, next)
   }
 
   function fair(req: Request, res: Response, next: NextFunction): void {

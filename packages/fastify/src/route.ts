@@ -1,4 +1,4 @@
-import type { Http2ServerRequest } from 'node:http2'
+import type { Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
 import {
   type FairRequest,
   fairOf,
@@ -71,7 +71,7 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     const done = fair.hold()
     let result: unknown
     try {
-      result = runFor(fair, called, handler, this, request, reply)
+      result = runFor(fair, () => handler.call(this, request, reply))
     } catch (error) {
       fair.failed(error)
       done()
@@ -85,20 +85,12 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     // Awaited once: a query may start again at each `then`.
     const promise = Promise.resolve(result)
     settle(promise, fair, done)
-    settleWhenSent(request, reply, done)
+    const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
+    if (stream !== undefined) settleWhenSent(stream, reply, done)
     return promise
   }
   keeping.add(kept)
   return kept
-}
-
-function called(
-  handler: RouteHandlerMethod,
-  app: FastifyInstance,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): unknown {
-  return handler.call(app, request, reply)
 }
 
 function settle(promise: Promise<unknown>, fair: FairRequest, done: () => void): void {
@@ -112,9 +104,7 @@ function settle(promise: Promise<unknown>, fair: FairRequest, done: () => void):
  * Over HTTP/2 a reply that is sent after its client has left never reports its end, so the promise of a handler that
  * returns it never settles: there the handler counts as settled when it has sent.
  */
-function settleWhenSent(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-  const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
-  if (stream === undefined) return
+function settleWhenSent(stream: ServerHttp2Stream, reply: FastifyReply, done: () => void): void {
   const { send } = reply
   reply.send = (payload) => {
     if (stream.closed || stream.destroyed) done()

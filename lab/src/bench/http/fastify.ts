@@ -27,6 +27,10 @@ const modes: Record<string, (app: FastifyInstance) => Promise<unknown>> = {
   '@fastify/rate-limit, by header': async (app) =>
     app.register(rateLimit, { ...RATE, keyGenerator: (request) => request.headers[FLOW_HEADER] as string }),
   '@fastify/under-pressure': async (app) => app.register(underPressure, PRESSURE),
+  '@fastify/under-pressure and rate-limit, by address': async (app) => {
+    await app.register(underPressure, PRESSURE)
+    await app.register(rateLimit, RATE)
+  },
 }
 
 /** Fastify 5. */

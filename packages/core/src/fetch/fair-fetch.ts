@@ -73,7 +73,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     try {
       let answer: Response | undefined
       try {
-        answer = await visit.run(handler, request, ...rest)
+        answer = await visit.run(() => handler(request, ...rest))
       } catch (error) {
         answer = exhausted(error)
       }

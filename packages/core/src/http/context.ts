@@ -13,7 +13,7 @@ export interface Caller {
 /** The part of `AsyncLocalStorage` that this file uses. */
 interface Storage {
   getStore(): Caller | undefined
-  run<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T
+  run<T>(caller: Caller, work: () => T): T
 }
 
 /**
@@ -51,8 +51,8 @@ export function callerNow(): Caller | undefined {
 }
 
 /** Runs `work` on behalf of `caller`. */
-export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T {
-  return storage === undefined ? work(...args) : storage.run(caller, work, ...args)
+export function runFor<T>(caller: Caller, work: () => T): T {
+  return storage === undefined ? work() : storage.run(caller, work)
 }
 
 /**

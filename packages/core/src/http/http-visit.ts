@@ -119,11 +119,11 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
    * result. A thenable is awaited once, because it may restart its work at each `then`, and a promise of it is
    * returned. Async work inside carries this request.
    */
-  run<Args extends unknown[], T>(handler: (...args: Args) => T, ...args: Args): T {
+  run<T>(handler: () => T): T {
     this.handlerStarted()
     let result: T
     try {
-      result = runFor(this, handler, ...args)
+      result = runFor(this, handler)
     } catch (error) {
       this.failed(error)
       this.handlerSettled()

@@ -53,7 +53,8 @@ export function fairHandler<
     }
     const exhausted = (error: unknown): void => answerExhausted(error, response)
     try {
-      const result = decision === undefined ? handler(request, response) : visit.run(handler, request, response)
+      const handle = (): unknown => handler(request, response)
+      const result = decision === undefined ? handle() : visit.run(handle)
       return result instanceof Promise ? result.catch(exhausted) : result
     } catch (error) {
       return exhausted(error)
