@@ -27,7 +27,7 @@ import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 const LEASE_MS = 1500
 /** Retry interval without an answer, and the time until an arbiter counts as silent. */
 const GREET_MS = 1000
-const SILENT_MS = 300
+const SILENT_MS = 400
 /** Time without a request in trouble after which reports stop. */
 const CALM_MS = 5000
 /** Periods for which the clock's state at their end is known, and whose sums are kept until they are acknowledged. */
