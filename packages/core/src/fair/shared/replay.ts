@@ -5,7 +5,7 @@ import type { Amount, SlotSums } from './report.js'
 /** For outcomes of older admissions, only their number is passed to the clock. */
 const REMEMBERED_SLOTS = 1000
 /**
- * Most calls of the clock for one slot. Some 3 000 requests a second, in all processes, are replayed one by one; above
+ * Most calls of the clock for one slot. By the period, 1 000 to 3 000 requests a second, in all processes, are replayed one by one; above
  * that, a sample of this size represents all. So no reported number can keep the arbiter busy.
  */
 const MOST_PLAYED = 256
