@@ -29,7 +29,7 @@ describe('four processes on a Redis', () => {
     return fleet
   }
 
-  it('call it some ten times a second each, on one key that expires', async () => {
+  it('call it some eight times a second each, on one key that expires', async () => {
     await four()
     const { command, close } = await nodeRedis(server.url)
     const sample = async (): Promise<{ calls: number; atUs: number }> => {
@@ -45,7 +45,7 @@ describe('four processes on a Redis', () => {
     }, WATCHDOG)
     const seconds = (after.atUs - before.atUs) / 1e6
     // Half as much again: calls that a busy machine has delayed may come in the span, too.
-    expect((after.calls - before.calls) / 4).toBeLessThanOrEqual(15 * seconds)
+    expect((after.calls - before.calls) / 4).toBeLessThanOrEqual(12 * seconds)
     expect(await command('KEYS', '*')).toEqual([KEY])
     expect(Number(await command('PTTL', KEY))).toBeGreaterThan(0)
     expect(JSON.stringify(await command('HGETALL', KEY)).length).toBeLessThan(16_384)

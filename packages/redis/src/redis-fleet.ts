@@ -9,7 +9,7 @@ const EXCHANGE: Script = scriptOf(CLOCK_SCRIPT)
  */
 const FETCH_MS = 35
 const POLL_MS = 55
-const PERIOD_MS = 200
+const PERIOD_MS = 250
 const CALLS_PER_PERIOD = 2
 /** A process without anything to report for this time has left. */
 const OVER_MS = 2_000
@@ -38,7 +38,7 @@ export interface RedisFleet extends ClockLink {
  * Lets the processes of a fleet share FAIR's clock through Redis: for `createGate({ name, fleet })`. All gates of one
  * name on the same Redis share a clock.
  *
- * Without a shortage, nothing is sent. During a shortage each process makes at most ten calls a second, of some hundred
+ * Without a shortage, nothing is sent. During a shortage each process makes at most eight calls a second, of some hundred
  * bytes, on one key, `<prefix>:clock5:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
  * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is unavailable,
  * each process uses its own clock within two seconds, and shares again when Redis is back. No request ever waits for

@@ -9,8 +9,8 @@ export interface ClockAnswer {
   readonly waitedMs?: number
 }
 
-/** A call costs hundreds of bytes, whatever it says: twice as long as between processes of one machine. */
-const PERIOD_MS = 200
+/** A call costs hundreds of bytes, whatever it says: longer than between processes of one machine. */
+const PERIOD_MS = 250
 /**
  * A report is answered after this time at the latest: a lease arrives when all have reported, some milliseconds later.
  */

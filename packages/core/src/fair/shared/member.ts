@@ -27,8 +27,8 @@ import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 const LEASE_MS = 1500
 /** Retry interval without an answer, and the time until an arbiter counts as silent. */
 const GREET_MS = 1000
-const SILENT_MS = 300
-/** Time without trouble after which reports stop. */
+const SILENT_MS = 400
+/** Time without a request in trouble after which reports stop. */
 const CALM_MS = 5000
 /** Periods for which the clock's state at their end is known, and whose sums are kept until they are acknowledged. */
 const MOST_MARKS = 64
@@ -167,7 +167,8 @@ export class SharedClock {
       if (isTroubled && nowMs - this.#greetedAtMs >= GREET_MS) this.#greet(nowMs)
       return
     }
-    if (isTroubled) this.#troubledAtMs = nowMs
+    const { letIn, refused } = this.#sums
+    if (isTroubled && letIn[0] + refused[0] > 0) this.#troubledAtMs = nowMs
     const slot = this.#slotAt(nowMs)
     if (slot > this.#sums.slot) this.#closeSlot(slot, nowMs)
     const silentMs = nowMs - this.#leaseHeardAtMs
@@ -323,7 +324,8 @@ export class SharedClock {
   #hear(lease: ClockLease | undefined, waitedMs: number): void {
     if (lease === undefined) return
     const nowMs = this.#time()
-    this.advance(nowMs)
+    // Only a request lets a process join.
+    if (this.isActive) this.advance(nowMs)
     this.#clock.advance(nowMs / 1000)
     if (lease.arbiter !== this.#arbiter) {
       // Another arbiter than the one that it has reported to: accepted only if it has just asked.

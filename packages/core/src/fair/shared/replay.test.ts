@@ -9,7 +9,7 @@ import { packReport } from './wire.js'
 
 const PERIOD_MS = 100
 /** Of a clock, for one period. */
-const MOST_CALLS = 20_000
+const MOST_CALLS = 5_000
 const MOST: Amount = [20_000, 20_000]
 const NONE: Amount = [0, 0]
 const belief = new SharedFairClock(10, 0.1, 0).belief

@@ -60,6 +60,15 @@ describe('processes that share a clock', () => {
     expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing)).toEqual([null, null, null, null])
   })
 
+  it('say nothing any more five seconds after the last request, and then are as fair as one process', () => {
+    const rested = (settings: Partial<FleetSettings>) =>
+      means({ ...settings, each: (second, fleet) => second === 20 && fleet.rest(60) }, 20, 30)
+    const fleet = rested({})
+    expect(fleet.first.reports.some(({ atMs }) => atMs > 24_000)).toBe(true)
+    expect(fleet.first.reports.filter(({ atMs }) => atMs > 26_000 && atMs < 80_000)).toEqual([])
+    expect(fleet.mean).toBeGreaterThan(rested({ processes: 1, shared: false }).mean - 0.02)
+  })
+
   it('send eleven messages a second at most, of 1 kB up and 1 kB down, at 1000 requests a second each', () => {
     const crowds = [[18, 99] as const, [2, 1100] as const]
     const { reports, leases } = new Fleet({ ...NOISY, crowds, capacity: 3000, burst: 1500, seconds: 12 }).run()
