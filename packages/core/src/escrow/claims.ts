@@ -1,3 +1,4 @@
+import { Beyond } from './beyond.js'
 import { Ranking } from './ordered-sums.js'
 
 /** Most steps of a search: more than halving alone needs, at every third step. */
@@ -171,43 +172,50 @@ export class Plane {
  * A tenant of weight w that has used or let pass v has r = v/w. Its claim at level λ, when the share τ of the window
  * has passed, is w·min(λ − r, λ(1 − τ)), if above 0. With S(x) the sum of w·x − v over all with r < x, the total is
  * S(λ) − S(λτ): two sums over a ranking by r, for any time. O(log n).
+ *
+ * A tenant beyond the level claims nothing, whatever more it uses: its new amount waits in {@link Beyond}.
  */
-export class Claims implements LevelledClaims {
+export class Claims {
   readonly #byShare: Ranking = new Ranking('sum')
-  /** Growth of the last {@link total} with the level. */
-  slope = 0
+  readonly #beyond: Beyond = new Beyond()
+  /** All below this level have their present keys in the ranking. */
+  #level: number = Number.POSITIVE_INFINITY
+  #slope = 0
 
-  /** Adds a tenant, or updates it. */
-  set(slot: number, weight: number, passed: number): void {
-    this.#byShare.set(slot, passed / weight, weight, passed)
+  /** Adds a tenant, or updates it. Returns whether a claim may have changed near the last level. */
+  set(slot: number, weight: number, passed: number): boolean {
+    const share = passed / weight
+    const key = this.#beyond.has(slot) ? this.#beyond.keyOf(slot) : this.#byShare.keyOf(slot)
+    if (key >= this.#level && share >= key && this.#beyond.put(slot, key, weight, passed)) return false
+    this.#beyond.drop(slot)
+    this.#byShare.set(slot, share, weight, passed)
+    return true
   }
 
   /** Removes a tenant, if it is counted. */
   drop(slot: number): void {
+    this.#beyond.drop(slot)
     if (this.#byShare.has(slot)) this.#byShare.remove(slot)
   }
 
   clear(): void {
     this.#byShare.clear()
+    this.#beyond.clear()
+    this.#level = Number.POSITIVE_INFINITY
   }
 
-  /** The sum of all claims at `level`, when the share `tau` of the window has passed. */
-  total(level: number, tau: number): number {
-    const ranking = this.#byShare
-    ranking.sumBelow(level)
-    let sum = ranking.x * level - ranking.y
-    this.slope = ranking.x
-    if (tau > 0) {
-      ranking.sumBelow(level * tau)
-      sum -= ranking.x * level * tau - ranking.y
-      this.slope -= ranking.x * tau
-    }
-    return sum
+  /** Brings those up to date that a higher level may reach. */
+  #reach(level: number): void {
+    const beyond = this.#beyond
+    while (beyond.takeBelow(level))
+      this.#byShare.set(beyond.slot, beyond.passed / beyond.weight, beyond.weight, beyond.passed)
+    this.#level = level
   }
 
   /** The sum of all claims near `level` and `faded`, the part of it that has passed, as a plane. */
   plane(level: number, faded: number, into: Plane): void {
     const ranking = this.#byShare
+    this.#reach(level)
     into.clear()
     ranking.sumBelow(level)
     into.weight = ranking.x
@@ -227,19 +235,20 @@ export class Claims implements LevelledClaims {
    * those of the own claim (weight 0: it is not in the sum).
    */
   fadedBy(level: number, tau: number, latest: number, room: number, weight: number, passed: number): number {
+    if (level > this.#level) this.#reach(level)
     const passedAt = (key: number): number => {
       this.#byShare.sumBelow(key)
       const mine = passed < weight * key ? 1 : 0
-      this.slope = this.#byShare.x - mine * weight
+      this.#slope = this.#byShare.x - mine * weight
       return this.#byShare.x * key - this.#byShare.y - mine * (weight * key - passed)
     }
     const target = passedAt(level) - room
     let key = level * latest
     for (let step = 0; step < MOST_STEPS; step++) {
       const over = passedAt(key) - target
-      if (over < 0 || this.slope <= 0) break
+      if (over < 0 || this.#slope <= 0) break
       // The passed amount is convex: from above, Newton's steps never overshoot, and end on the right piece.
-      const next = key - over / this.slope
+      const next = key - over / this.#slope
       if (next <= level * tau) return tau
       if (next >= key) break
       key = next
@@ -399,8 +408,7 @@ export class ChildClaims implements LevelledClaims {
 
   setTenant(slot: number, weight: number, passed: number): void {
     this.tenants ??= new Claims()
-    this.tenants.set(slot, weight, passed)
-    this.#sum.spoil()
+    if (this.tenants.set(slot, weight, passed)) this.#sum.spoil()
   }
 
   dropTenant(slot: number): void {
