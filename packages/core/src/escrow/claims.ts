@@ -1,5 +1,4 @@
-import { Beyond } from './beyond.js'
-import { Ranking } from './ordered-sums.js'
+import { grown, Ranking } from './ordered-sums.js'
 
 /** Most steps of a search: more than halving alone needs, at every third step. */
 const MOST_STEPS = 200
@@ -173,42 +172,54 @@ export class Plane {
  * has passed, is w·min(λ − r, λ(1 − τ)), if above 0. With S(x) the sum of w·x − v over all with r < x, the total is
  * S(λ) − S(λτ): two sums over a ranking by r, for any time. O(log n).
  *
- * A tenant beyond the level claims nothing, whatever more it uses: its new amount waits in {@link Beyond}.
+ * A tenant beyond the level claims nothing, whatever more it uses: it keeps its old place in the ranking until a higher
+ * level may reach it.
  */
 export class Claims {
   readonly #byShare: Ranking = new Ranking('sum')
-  readonly #beyond: Beyond = new Beyond()
-  /** All below this level have their present keys in the ranking. */
+  /** Those with an old place, by that. */
+  readonly #late: Ranking = new Ranking('least')
+  /** Their old key, weight and amount, by slot. */
+  #amounts: Float64Array = new Float64Array(0)
+  /** All below this level have their present places. */
   #level: number = Number.POSITIVE_INFINITY
   #slope = 0
 
   /** Adds a tenant, or updates it. Returns whether a claim may have changed near the last level. */
   set(slot: number, weight: number, passed: number): boolean {
     const share = passed / weight
-    const key = this.#beyond.has(slot) ? this.#beyond.keyOf(slot) : this.#byShare.keyOf(slot)
-    if (key >= this.#level && share >= key && this.#beyond.put(slot, key, weight, passed)) return false
-    this.#beyond.drop(slot)
+    const isLate = this.#late.has(slot)
+    const key = isLate ? this.#amounts[3 * slot]! : this.#byShare.keyOf(slot)
+    if (key >= this.#level && share >= key) {
+      if (!isLate) this.#late.insert(slot, key, 0, 0)
+      if (this.#amounts.length <= 3 * slot) this.#amounts = grown(this.#amounts, 6 * (slot + 1), 0)
+      this.#amounts[3 * slot] = key
+      this.#amounts[3 * slot + 1] = weight
+      this.#amounts[3 * slot + 2] = passed
+      return false
+    }
+    if (isLate) this.#late.remove(slot)
     this.#byShare.set(slot, share, weight, passed)
     return true
   }
 
   /** Removes a tenant, if it is counted. */
   drop(slot: number): void {
-    this.#beyond.drop(slot)
-    if (this.#byShare.has(slot)) this.#byShare.remove(slot)
+    for (const ranking of [this.#late, this.#byShare]) if (ranking.has(slot)) ranking.remove(slot)
   }
 
   clear(): void {
     this.#byShare.clear()
-    this.#beyond.clear()
+    this.#late.clear()
     this.#level = Number.POSITIVE_INFINITY
   }
 
-  /** Brings those up to date that a higher level may reach. */
   #reach(level: number): void {
-    const beyond = this.#beyond
-    while (beyond.takeBelow(level))
-      this.#byShare.set(beyond.slot, beyond.passed / beyond.weight, beyond.weight, beyond.passed)
+    for (let slot = this.#late.first; slot >= 0 && this.#amounts[3 * slot]! < level; slot = this.#late.first) {
+      const [weight, passed] = [this.#amounts[3 * slot + 1]!, this.#amounts[3 * slot + 2]!]
+      this.#late.remove(slot)
+      this.#byShare.set(slot, passed / weight, weight, passed)
+    }
     this.#level = level
   }
 

@@ -1,7 +1,6 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Beyond } from './beyond.js'
 import { ChildClaims, Plane } from './claims.js'
 
 const slot = fc.nat(12)
@@ -38,32 +37,5 @@ describe('the claims of tenants', () => {
       ),
       propertyRuns(),
     )
-  })
-})
-
-describe('a tenant beyond the level', () => {
-  it('is found by the key by which it came, once, with its last amounts', () => {
-    const beyond = new Beyond()
-    for (const [slot, key] of [5, 3, 8, 1, 9, 2].entries()) beyond.put(slot, key, 1, key)
-    beyond.put(1, 3, 2, 70)
-    beyond.drop(3)
-    const found: number[] = []
-    while (beyond.takeBelow(6)) found.push(beyond.slot)
-    expect(found).toEqual([5, 1, 0])
-    expect(beyond.has(3)).toBe(false)
-    expect(beyond.has(2)).toBe(true)
-    while (beyond.takeBelow(100)) found.push(beyond.slot)
-    expect(found).toEqual([5, 1, 0, 2, 4])
-  })
-
-  it('does not come by a lower key than before', () => {
-    const beyond = new Beyond()
-    beyond.put(0, 5, 1, 6)
-    beyond.drop(0)
-    expect(beyond.put(0, 4, 1, 9)).toBe(false)
-    expect(beyond.has(0)).toBe(false)
-    expect(beyond.put(0, 7, 1, 9)).toBe(true)
-    beyond.clear()
-    expect(beyond.put(0, 4, 1, 9)).toBe(true)
   })
 })
