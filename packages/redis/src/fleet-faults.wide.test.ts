@@ -3,13 +3,17 @@ import {
   admin,
   admitMore,
   goOn,
+  LIMIT,
   limitHolds,
+  makeWindowsLast,
   member,
   pass,
   redis,
   tidy,
+  usesBy,
   WATCHDOG,
   wayTo,
+  windowNow,
   working,
 } from './fixtures/real-fleet.js'
 
@@ -66,6 +70,33 @@ describe('four processes on one Redis', () => {
     }
     await goOn(fleet)
     await Promise.all(fleet.map((one) => one.finish()))
+    limitHolds()
+  })
+  it('never admit more than the limit, and use it, 50 ms away, where loops are blocked and processes die', async () => {
+    makeWindowsLast(2_000)
+    const server = await redis()
+    const way = await wayTo(server.port, 25)
+    const fleet = await working(way.url)
+    await pass(2, fleet)
+    const from = windowNow() + 1
+    await pass(4, fleet)
+    for (const one of fleet) {
+      one.block(120)
+      await pass(1, fleet)
+    }
+    const [first, victim, ...others] = fleet
+    victim!.signal('SIGKILL')
+    const faulty = windowNow()
+    const now = [first!, member(way.url, 1, { a: 1 }), ...others]
+    await pass(5, now)
+    const all = usesBy(first!, [...fleet, now[1]!], from, now).filter(({ win }) => win !== faulty)
+    expect(all.length).toBeGreaterThan(10)
+    const used = all.map(({ sum }) => sum / LIMIT).sort((a, b) => a - b)
+    const seen = JSON.stringify(all)
+    expect(used[used.length >> 1], seen).toBeGreaterThanOrEqual(0.97)
+    // On a busy machine a window may lack a part.
+    expect(used[1], seen).toBeGreaterThanOrEqual(0.9)
+    await Promise.all(now.map((one) => one.finish()))
     limitHolds()
   })
 })

@@ -1,4 +1,4 @@
-import { Ranking } from './ordered-sums.js'
+import { grown, Ranking } from './ordered-sums.js'
 
 /** Most steps of a search: more than halving alone needs, at every third step. */
 const MOST_STEPS = 200
@@ -171,43 +171,62 @@ export class Plane {
  * A tenant of weight w that has used or let pass v has r = v/w. Its claim at level λ, when the share τ of the window
  * has passed, is w·min(λ − r, λ(1 − τ)), if above 0. With S(x) the sum of w·x − v over all with r < x, the total is
  * S(λ) − S(λτ): two sums over a ranking by r, for any time. O(log n).
+ *
+ * A tenant beyond the level claims nothing, whatever more it uses: it keeps its old place in the ranking until a higher
+ * level may reach it.
  */
-export class Claims implements LevelledClaims {
+export class Claims {
   readonly #byShare: Ranking = new Ranking('sum')
-  /** Growth of the last {@link total} with the level. */
-  slope = 0
+  /** Those with an old place, by that. */
+  readonly #late: Ranking = new Ranking('least')
+  /** Their old key, weight and amount, by slot. */
+  #amounts: Float64Array = new Float64Array(0)
+  /** All below this level have their present places. */
+  #level: number = Number.POSITIVE_INFINITY
+  #slope = 0
 
-  /** Adds a tenant, or updates it. */
-  set(slot: number, weight: number, passed: number): void {
-    this.#byShare.set(slot, passed / weight, weight, passed)
+  /** Adds a tenant, or updates it. Returns whether a claim may have changed near the last level. */
+  set(slot: number, weight: number, passed: number): boolean {
+    const share = passed / weight
+    const isLate = this.#late.has(slot)
+    const key = isLate ? this.#amounts[3 * slot]! : this.#byShare.keyOf(slot)
+    if (key >= this.#level && share >= key) {
+      if (!isLate) this.#late.insert(slot, key, 0, 0)
+      if (this.#amounts.length <= 3 * slot) this.#amounts = grown(this.#amounts, 6 * (slot + 1), 0)
+      this.#amounts[3 * slot] = key
+      this.#amounts[3 * slot + 1] = weight
+      this.#amounts[3 * slot + 2] = passed
+      return false
+    }
+    if (isLate) this.#late.remove(slot)
+    this.#byShare.set(slot, share, weight, passed)
+    return true
   }
 
   /** Removes a tenant, if it is counted. */
   drop(slot: number): void {
-    if (this.#byShare.has(slot)) this.#byShare.remove(slot)
+    for (const ranking of [this.#late, this.#byShare]) if (ranking.has(slot)) ranking.remove(slot)
   }
 
   clear(): void {
     this.#byShare.clear()
+    this.#late.clear()
+    this.#level = Number.POSITIVE_INFINITY
   }
 
-  /** The sum of all claims at `level`, when the share `tau` of the window has passed. */
-  total(level: number, tau: number): number {
-    const ranking = this.#byShare
-    ranking.sumBelow(level)
-    let sum = ranking.x * level - ranking.y
-    this.slope = ranking.x
-    if (tau > 0) {
-      ranking.sumBelow(level * tau)
-      sum -= ranking.x * level * tau - ranking.y
-      this.slope -= ranking.x * tau
+  #reach(level: number): void {
+    for (let slot = this.#late.first; slot >= 0 && this.#amounts[3 * slot]! < level; slot = this.#late.first) {
+      const [weight, passed] = [this.#amounts[3 * slot + 1]!, this.#amounts[3 * slot + 2]!]
+      this.#late.remove(slot)
+      this.#byShare.set(slot, passed / weight, weight, passed)
     }
-    return sum
+    this.#level = level
   }
 
   /** The sum of all claims near `level` and `faded`, the part of it that has passed, as a plane. */
   plane(level: number, faded: number, into: Plane): void {
     const ranking = this.#byShare
+    this.#reach(level)
     into.clear()
     ranking.sumBelow(level)
     into.weight = ranking.x
@@ -227,19 +246,20 @@ export class Claims implements LevelledClaims {
    * those of the own claim (weight 0: it is not in the sum).
    */
   fadedBy(level: number, tau: number, latest: number, room: number, weight: number, passed: number): number {
+    if (level > this.#level) this.#reach(level)
     const passedAt = (key: number): number => {
       this.#byShare.sumBelow(key)
       const mine = passed < weight * key ? 1 : 0
-      this.slope = this.#byShare.x - mine * weight
+      this.#slope = this.#byShare.x - mine * weight
       return this.#byShare.x * key - this.#byShare.y - mine * (weight * key - passed)
     }
     const target = passedAt(level) - room
     let key = level * latest
     for (let step = 0; step < MOST_STEPS; step++) {
       const over = passedAt(key) - target
-      if (over < 0 || this.slope <= 0) break
+      if (over < 0 || this.#slope <= 0) break
       // The passed amount is convex: from above, Newton's steps never overshoot, and end on the right piece.
-      const next = key - over / this.slope
+      const next = key - over / this.#slope
       if (next <= level * tau) return tau
       if (next >= key) break
       key = next
@@ -399,8 +419,7 @@ export class ChildClaims implements LevelledClaims {
 
   setTenant(slot: number, weight: number, passed: number): void {
     this.tenants ??= new Claims()
-    this.tenants.set(slot, weight, passed)
-    this.#sum.spoil()
+    if (this.tenants.set(slot, weight, passed)) this.#sum.spoil()
   }
 
   dropTenant(slot: number): void {

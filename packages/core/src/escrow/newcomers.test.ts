@@ -355,6 +355,42 @@ describe('a memory that has no room for all', () => {
       propertyRuns(),
     )
   })
+
+  it.each(['fixed', 'sliding'] as const)('has some in a tree with three places for each group: %s', (window) => {
+    const clock = manualClock()
+    const tree = hierarchy({ name: 'all', children: ['g', 'h'].map((name) => ({ name, weight: 1, children: [] })) })
+    const groupOf = (tenant: string): string => tenant[0]!
+    const escrow = new WeightedFairEscrow({
+      ...{ limit: LIMIT, windowMs: WINDOW_MS, window, maxTenants: 6, tree, groupOf, clock },
+    })
+    let refused = 0
+    for (let poll = 0; poll < 300; poll++) {
+      for (const group of ['g', 'h']) {
+        for (const greedy of ['a', 'b']) while (escrow.check(`${group} ${greedy}`, 5).allowed);
+        if (!escrow.check(`${group} polite`, LIMIT / 6 / 20).allowed && poll >= 200) refused++
+      }
+      clock.advance(WINDOW_MS / 10)
+    }
+    expect(refused / 200).toBeLessThanOrEqual(0.25)
+  })
+
+  it('takes nothing from tenants that the tree names, whatever names others invent', () => {
+    const clock = manualClock()
+    const tree = hierarchy({
+      name: 'all',
+      children: [{ name: 'named' }, { name: 'strangers', weight: 1, children: [] }],
+    })
+    const options = { limit: LIMIT, windowMs: WINDOW_MS, maxTenants: 4, tree, groupOf: () => 'strangers', clock }
+    const escrow = new WeightedFairEscrow(options)
+    let got = 0
+    for (let poll = 0; poll < 200; poll++) {
+      for (let i = 0; i < 500; i++) escrow.check(`invented ${poll} ${i}`, 1)
+      if (escrow.check('named', 25).allowed) got++
+      clock.advance(WINDOW_MS / 10)
+    }
+    // Half of its share, in ten calls a window.
+    expect(got).toBeGreaterThan(190)
+  })
 })
 
 describe('a tenant that was refused for more than its part of the limit', () => {

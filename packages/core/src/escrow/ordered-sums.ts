@@ -169,6 +169,19 @@ export class Ranking {
     return slot < this.#blockOf.length && this.#blockOf[slot]! >= 0
   }
 
+  /** The slot with the lowest key; -1 if there is none. */
+  get first(): number {
+    return this.#blocks > 0 ? this.#slots[this.#order[0]! * BLOCK]! : -1
+  }
+
+  /** The key of a slot; negative infinity if it is not in the ranking. */
+  keyOf(slot: number): number {
+    if (!this.has(slot)) return Number.NEGATIVE_INFINITY
+    let at = this.#blockOf[slot]! * BLOCK
+    while (this.#slots[at] !== slot) at++
+    return this.#keys[at]!
+  }
+
   /** Adds a slot that is not in the ranking. */
   insert(slot: number, key: number, x: number, y: number): void {
     if (this.#blocks === 0) this.#addBlock(0)
