@@ -8,7 +8,8 @@
  * Less than one core is a CPU quota: a child cgroup of this machine, which needs root; loads are relative to the quota,
  * and the group has precedence over all other processes unless there are busy loops. The busy loops are other processes
  * that never rest; with them, `sudo nice -n -15` keeps the load generator on time. Prints served / capacity, latency of
- * the served requests, and shares. Read ratios within a run, not times.
+ * the served requests, shares, and the server's CPU time per time. Read ratios within a run, not times: on a busy
+ * machine the server gets less CPU time, but served / CPU hardly changes.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -36,9 +37,9 @@ interface Row {
   load: number
   /**
    * By the loop's own lateness and its quota's, as is the default; without the quota's; by the whole lateness; by a
-   * peer; or at random by the known load, which shows what the refusals alone cost.
+   * peer; at random by the known load, the best that can be done; or every request, which shows what refusals cost.
    */
-  shed: false | 'own' | 'no quota' | 'all' | 'overload-protection' | 'under-pressure' | 'known'
+  shed: false | 'own' | 'no quota' | 'all' | 'overload-protection' | 'under-pressure' | 'known' | 'everything'
   /** Time that a request waits without computing, in milliseconds; `load` is then in thousands of requests a second. */
   waitMs?: number
   /** Blocks the loop for this time, every 1.5 s. */
@@ -57,6 +58,7 @@ const ROWS: readonly Row[] = [
   { name: 'x 4, shedder', handlerMs: 4, load: 4, shed: 'own' },
   { name: 'x 2, known load', handlerMs: 4, load: 2, shed: 'known' },
   { name: 'x 4, known load', handlerMs: 4, load: 4, shed: 'known' },
+  { name: 'x 4, everything refused', handlerMs: 4, load: 4, shed: 'everything' },
   { name: '25 ms handler x 0.5, shedder', handlerMs: 25, load: 0.5, shed: 'own' },
   { name: '25 ms handler x 2, shedder', handlerMs: 25, load: 2, shed: 'own' },
   { name: 'pauses x 0.4, none', handlerMs: 4, load: 0.4, shed: false, pauseMs: 150 },
@@ -104,12 +106,14 @@ async function serve({ handlerMs, waitMs = 0, load, shed, pauseMs = 0 }: Row): P
     const address = server.address()
     if (typeof address === 'object' && address !== null) process.send?.(address.port)
   })
+  process.on('message', () => process.send?.(process.cpuUsage()))
   process.once('disconnect', () => process.exit())
 }
 
 /** Admits a request and returns the function to call at its end; undefined: refused. */
 async function guardOf(shed: Row['shed'], load: number): Promise<() => (() => void) | undefined> {
   if (shed === false) return () => () => {}
+  if (shed === 'everything') return () => undefined
   if (shed === 'known') return () => (Math.random() * load < 1 ? () => {} : undefined)
   if (shed === 'overload-protection') {
     const protect = overloadProtection('http', { production: true, maxEventLoopDelay: PEER_MS })
@@ -146,12 +150,22 @@ async function measure(row: Row, seconds: number, cores: number, ahead: boolean)
     const [port] = (await once(server, 'message')) as [number]
     // Only now, because the start takes more than a small quota allows.
     box?.add(server.pid!)
-    return await drive({ ...row, load: row.load * cores }, port, seconds, cores)
+    const before = await cpuMs(server)
+    const startMs = performance.now()
+    const cells = await drive({ ...row, load: row.load * cores }, port, seconds, cores)
+    const busy = ((await cpuMs(server)) - before) / (performance.now() - startMs)
+    return `${cells} |${busy.toFixed(2).padStart(8)}`
   } finally {
     server.disconnect()
     await once(server, 'exit')
     box?.remove()
   }
+}
+
+async function cpuMs(server: ChildProcess): Promise<number> {
+  server.send('cpu')
+  const [{ user, system }] = (await once(server, 'message')) as [NodeJS.CpuUsage]
+  return (user + system) / 1_000
 }
 
 async function drive(row: Row, port: number, seconds: number, cores: number): Promise<string> {
@@ -221,7 +235,7 @@ if (process.send !== undefined && argument !== undefined) {
     spawn(process.execPath, ['-e', BUSY], { stdio: 'ignore' }),
   )
   for (const { pid } of others) if (pid !== undefined) setPriority(pid, 0)
-  console.log(`${''.padEnd(30)} |  served |  p50 ms |  p99 ms |    shed |  unsent`)
+  console.log(`${''.padEnd(30)} |  served |  p50 ms |  p99 ms |    shed |  unsent |     CPU`)
   try {
     for (const row of ROWS)
       if (row.name.includes(part))
