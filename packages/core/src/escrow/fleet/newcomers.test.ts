@@ -114,7 +114,7 @@ describe('where a call of a light tenant is worth many guarantees, in a fleet', 
       const fleet = new Fleet([0])
       for (const [name, weight] of Object.entries(weights)) fleet.weights.set(name, weight)
       const askers = Object.entries(costs).map(([name, cost]) => ({ name, cost, once: once.includes(name) }))
-      const windows = Array.from({ length: 30 }, () => fleet.window(askers, 5 * POLLS))
+      const windows = Array.from({ length: byWidth(15, 30) }, () => fleet.window(askers, 5 * POLLS))
       for (const used of windows.slice(1))
         expect(Object.values(used).reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(0.92 * LIMIT)
     },
