@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Program } from '@fairlead-testing/examples'
 import { startRedis } from '@fairlead-testing/servers'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { EngineState } from './engine.js'
 import { eventsOf } from './openai.js'
 
@@ -26,8 +26,8 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
-async function start(settings: Readonly<Record<string, string>> = {}): Promise<Program> {
-  const program = await Program.start(new URL('../dist/gateway.js', import.meta.url), {
+function gatewayWith(settings: Readonly<Record<string, string>> = {}): Promise<Program> {
+  return Program.start(new URL('../dist/gateway.js', import.meta.url), {
     TOKENS: `${LIMIT}`,
     WINDOW_SECONDS: `${WINDOW_SECONDS}`,
     STEP_MS: '1',
@@ -35,6 +35,11 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<P
     UPSTREAM_URL: '',
     ...settings,
   })
+}
+
+/** A gateway of one test. */
+async function start(settings?: Readonly<Record<string, string>>): Promise<Program> {
+  const program = await gatewayWith(settings)
   cleanups.push(() => program.stop())
   return program
 }
@@ -83,8 +88,17 @@ async function askUntilRefused(programs: readonly Program[], key: string, words:
 }
 
 describe('the gateway, to one client', () => {
+  let gateway: Program
+  let before: number
+  beforeAll(async () => {
+    gateway = await gatewayWith()
+  })
+  beforeEach(async () => {
+    before = await usedAtRest(gateway)
+  })
+  afterAll(() => gateway.stop())
+
   it('streams as OpenAI does, tells the budget before, and settles what it came to', async () => {
-    const gateway = await start()
     const reply = await ask(gateway, 'team', question(20, { stream: true, max_tokens: 980 }))
     expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
     expect(reply.headers.get('ratelimit-policy')).toBe(`"budget";q=${LIMIT};w=${WINDOW_SECONDS}`)
@@ -96,22 +110,20 @@ describe('the gateway, to one client', () => {
     expect(text.split(' ')).toHaveLength(20)
     expect(chunks.at(-1).choices[0].finish_reason).toBe('stop')
     expect(chunks.every(({ usage }) => usage === undefined)).toBe(true)
-    expect(await usedAtRest(gateway)).toBe(40)
+    expect((await usedAtRest(gateway)) - before).toBe(40)
     await vi.waitFor(() => expect(gateway.lines).toContain('team spent 40'), PATIENCE)
   })
 
   it('tells the usage to a client that asks for it, and cuts off at max_tokens', async () => {
-    const gateway = await start()
     const more = { stream: true, stream_options: { include_usage: true }, max_tokens: 5 }
     const data = await dataOf(await ask(gateway, 'team', question(20, more)))
     const last = JSON.parse(data.at(-2)!)
     expect(last).toMatchObject({ choices: [], usage: { prompt_tokens: 20, completion_tokens: 5, total_tokens: 25 } })
     expect(JSON.parse(data.at(-3)!).choices[0].finish_reason).toBe('length')
-    expect(await usedAtRest(gateway)).toBe(25)
+    expect((await usedAtRest(gateway)) - before).toBe(25)
   })
 
   it('answers without a stream, too, and lists models', async () => {
-    const gateway = await start()
     const reply = await ask(gateway, 'free', question(3))
     expect(await reply.json()).toMatchObject({
       object: 'chat.completion',
@@ -119,7 +131,7 @@ describe('the gateway, to one client', () => {
       usage: { total_tokens: 6 },
     })
     expect(await gateway.json('/v1/models')).toMatchObject({ data: [{ id: 'echo' }] })
-    expect(await usedAtRest(gateway)).toBe(6)
+    expect((await usedAtRest(gateway)) - before).toBe(6)
   })
 
   it('charges a client that leaves for what was written until then', async () => {
@@ -138,7 +150,6 @@ describe('the gateway, to one client', () => {
   })
 
   it('refuses whom it does not know, and what it cannot read, at no cost, in OpenAI’s words', async () => {
-    const gateway = await start()
     const replies = [
       await ask(gateway, 'stranger', question(1)),
       await ask(gateway, 'toString', question(1)),
@@ -160,7 +171,7 @@ describe('the gateway, to one client', () => {
     const init = { method: 'POST', headers, body: '{"model":' }
     const noJson = await fetch(`${gateway.url}/v1/chat/completions`, init)
     expect([noJson.status, await noJson.json()]).toMatchObject([400, { error: { code: 'bad_request' } }])
-    expect((await shown(gateway)).budget.used).toBe(0)
+    expect((await shown(gateway)).budget.used).toBe(before)
   })
 
   it('says so when the engine cannot be reached, at no cost', async () => {
@@ -172,40 +183,46 @@ describe('the gateway, to one client', () => {
 })
 
 describe('the gateway, in front of an engine that answers otherwise', () => {
-  /** An engine that answers every request this way. */
-  async function engineOf(answer: (res: ServerResponse) => void): Promise<string> {
-    const server = createServer((req, res) => {
-      req.resume()
-      answer(res)
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    cleanups.push(async () => void server.close())
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  }
+  let gateway: Program
+  let before: number
+  /** The engine's answer to every request. */
+  let answer: (res: ServerResponse) => void
+  const engine = createServer((req, res) => {
+    req.resume()
+    answer(res)
+  })
+  beforeAll(async () => {
+    engine.listen(0, '127.0.0.1')
+    await once(engine, 'listening')
+    gateway = await gatewayWith({ UPSTREAM_URL: `http://127.0.0.1:${(engine.address() as AddressInfo).port}` })
+  })
+  beforeEach(async () => {
+    before = await usedAtRest(gateway)
+  })
+  afterAll(async () => {
+    await gateway.stop()
+    engine.close()
+  })
 
   it('passes on that it is short, and when to come back, at no cost', async () => {
-    const busy = await engineOf((res) => res.writeHead(503, { 'retry-after': '7' }).end('{"error":{}}'))
-    const gateway = await start({ UPSTREAM_URL: busy })
+    answer = (res) => res.writeHead(503, { 'retry-after': '7' }).end('{"error":{}}')
     const reply = await ask(gateway, 'team', question(5, { stream: true }))
     expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '7'])
-    expect(await usedAtRest(gateway)).toBe(0)
+    expect(await usedAtRest(gateway)).toBe(before)
   })
 
   it('charges what it has seen of a stream that tells no usage', async () => {
     const event = (content: string): string => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`
-    const silent = await engineOf((res) => res.end(`${event('a').repeat(30)}data: [DONE]\n\n`))
-    const gateway = await start({ UPSTREAM_URL: silent })
+    answer = (res) => res.end(`${event('a').repeat(30)}data: [DONE]\n\n`)
     expect(await dataOf(await ask(gateway, 'team', question(5, { stream: true })))).toHaveLength(31)
-    expect(await usedAtRest(gateway)).toBe(35)
+    expect((await usedAtRest(gateway)) - before).toBe(35)
   })
 
   it('passes an error in a stream on as it comes, and charges what was written before', async () => {
     const event = `data: ${JSON.stringify({ choices: [{ delta: { content: 'a' } }] })}\n\n`
     let error = ''
-    const broken = await engineOf((res) => res.end(`${event}data: ${error}\n\n`))
-    const gateway = await start({ UPSTREAM_URL: broken })
-    let used = 0
+    answer = (res) => res.end(`${event}data: ${error}\n\n`)
+    let used = before
     for (error of ['{"error":{"code":500,"message":"out of memory"}}', 'out of memory']) {
       const reply = await ask(gateway, 'team', question(5, { stream: true }))
       expect([reply.status, (await dataOf(reply))[1]]).toEqual([200, error])
@@ -216,9 +233,8 @@ describe('the gateway, in front of an engine that answers otherwise', () => {
 
   it('charges and learns nothing by a usage that is no counts', async () => {
     let usage: unknown
-    const odd = await engineOf((res) => res.end(JSON.stringify({ choices: [], usage })))
-    const gateway = await start({ UPSTREAM_URL: odd })
-    let used = 0
+    answer = (res) => res.end(JSON.stringify({ choices: [], usage }))
+    let used = before
     for (usage of [{ total_tokens: 9 }, { prompt_tokens: 5, completion_tokens: -2, total_tokens: 3 }, 'many', null])
       for (let i = 1; i <= 2; i++) {
         expect((await ask(gateway, 'team', question(5))).status).toBe(200)

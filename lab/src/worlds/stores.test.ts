@@ -96,22 +96,27 @@ it('a process alone before a pool of slow requests protects the flows that ask f
   expect(mean(1)).toBeLessThan(0.6)
 })
 
-it.each([
+const PAUSES: [number, number][] = [
   [0.1, 2],
   [0.3, 3],
   [1, 10],
-])('a resource that pauses for %d s every %d s serves most of what it serves without control', (length, every) => {
-  const rounds = Array.from({ length: 100 / every }, (_, round) => 20 + round * every)
-  const changes = rounds.flatMap((at) => [
-    { at, times: 0 },
-    { at: at + length, times: 1 },
-  ])
-  const parts = SEEDS.map((seed) => {
-    const world = worldOf(500, 20, 2, false, 120, seed)
-    const [rule, none] = ['fair-clock', 'none'].map((name) =>
-      sum(simulate({ ...world, resource: { ...world.resource, changes } }, RULES.get(name)!).known.served.slice(8)),
-    )
-    return rule! / none!
-  })
-  expect(sum(parts) / parts.length).toBeGreaterThan(0.85)
-})
+]
+
+it.each(byWidth(PAUSES.slice(0, 1), PAUSES))(
+  'a resource that pauses for %d s every %d s serves most of what it serves without control',
+  (length, every) => {
+    const rounds = Array.from({ length: 100 / every }, (_, round) => 20 + round * every)
+    const changes = rounds.flatMap((at) => [
+      { at, times: 0 },
+      { at: at + length, times: 1 },
+    ])
+    const parts = SEEDS.map((seed) => {
+      const world = worldOf(500, 20, 2, false, 120, seed)
+      const [rule, none] = ['fair-clock', 'none'].map((name) =>
+        sum(simulate({ ...world, resource: { ...world.resource, changes } }, RULES.get(name)!).known.served.slice(8)),
+      )
+      return rule! / none!
+    })
+    expect(sum(parts) / parts.length).toBeGreaterThan(0.85)
+  },
+)

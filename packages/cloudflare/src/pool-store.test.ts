@@ -25,7 +25,8 @@ describe('contract of stores, in a Durable Object in workerd', () => {
   const forget = async (): Promise<void> => {
     generation++
   }
-  const plays = process.env['FAIRLEAD_WIDE'] === undefined ? 1 : 2
+  // The object calls the pool's own code: a play compares 400 of its answers with those of the same code in process.
+  const plays = process.env['FAIRLEAD_WIDE'] === undefined ? 0 : 2
   for (const { name, run } of poolStoreContract({ stores: [store, store], forget, plays })) it(name, run)
 })
 

@@ -2,7 +2,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { overHttp } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigFile, DoormanProcess, fairShareYaml } from './fixtures/doorman-process.js'
 import { TestProcess } from './fixtures/test-process.js'
 import { textOf } from './fixtures/text-of.js'
@@ -16,11 +16,17 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end()
 })
 
-async function serve(...args: string[]): Promise<DoormanProcess> {
+/** A server, and what ends it. */
+async function started(...args: string[]): Promise<[DoormanProcess, () => Promise<void>]> {
   const config = await ConfigFile.with(fairShareYaml(100, 60, 5))
-  ends.push(() => config.remove())
   const server = await DoormanProcess.start('--fresh', '--config', config.path, ...args)
-  ends.push(() => server.child.stop())
+  return [server, async () => void (await Promise.all([server.child.stop(), config.remove()]))]
+}
+
+/** A server of one test. */
+async function serve(...args: string[]): Promise<DoormanProcess> {
+  const [server, end] = await started(...args)
+  ends.push(end)
   return server
 }
 
@@ -152,8 +158,15 @@ async function expectWell(server: DoormanProcess): Promise<void> {
 }
 
 describe('a server that anybody can reach', () => {
+  /** One server outlives all that harms none of its figures. */
+  let server: DoormanProcess
+  let end = async (): Promise<void> => {}
+  beforeAll(async () => {
+    ;[server, end] = await started()
+  })
+  afterAll(() => end())
+
   it('answers whatever stands in the first line of a request with an error, on both HTTP ports', async () => {
-    const server = await serve()
     for (const url of [server.debugUrl, server.httpUrl])
       for (const target of TARGETS)
         for (const method of ['GET', 'POST', 'X'])
@@ -164,7 +177,6 @@ describe('a server that anybody can reach', () => {
   })
 
   it('shows resources of any name that it has taken', async () => {
-    const server = await serve()
     const node = overHttp({ url: server.httpUrl }).connect()
     for (const resourceId of IDS) {
       const asked = Promise.resolve(
@@ -178,7 +190,6 @@ describe('a server that anybody can reach', () => {
   })
 
   it(`outlives bytes, JSON, frames and lines of chance on every port`, { timeout: 60_000 + RUNS * 200 }, async () => {
-    const server = await serve()
     const methods = ['GetCapacity', 'GetServerCapacity', 'ReleaseCapacity', 'Discovery', 'Other']
     const ports = [server.httpUrl, server.debugUrl, `http://${server.address}`].map(portOf)
     for (let seed = 1; seed <= RUNS; seed++) {
@@ -219,7 +230,6 @@ describe('a server that anybody can reach', () => {
   })
 
   it('outlives calls that are reset as soon as they have begun', async () => {
-    const server = await serve()
     const session = connectHttp2(`http://${server.address}`)
     session.on('error', () => {})
     for (let i = 0; i < 2_000 && !session.destroyed; i++) {

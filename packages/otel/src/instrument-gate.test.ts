@@ -19,7 +19,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { instrumentGate } from './instrument-gate.js'
 
 /** A million in `pnpm test:deep`. */
-const FLOWS = Number(process.env['FAIRLEAD_FLOWS'] ?? 50_000)
+const FLOWS = Number(process.env['FAIRLEAD_FLOWS'] ?? 20_000)
 
 const stops: (() => unknown)[] = []
 afterEach(async () => {

@@ -71,14 +71,19 @@ describe('a fleet on one pool, while all ask', () => {
       expect(Math.abs(byTenant.get('heavy')! - 800)).toBeLessThanOrEqual(quantum)
   })
 
-  it.each([
-    [1_000, 10, [[greedy('heavy', 4)], [greedy('light', 1)]]],
-    [1_000, 30, [[greedy('heavy', 4)], [greedy('light', 1)]]],
-    [1_000, 100, [[greedy('heavy', 4)], [greedy('light', 1)]]],
+  const two: FleetScenario['processes'] = [[greedy('heavy', 4)], [greedy('light', 1)]]
+  const few: [number, number, FleetScenario['processes']][] = [
+    [1_000, 100, two],
     [LIMIT, 10, EIGHT],
+  ]
+  const more: typeof few = [
+    [1_000, 10, two],
+    [1_000, 30, two],
     [LIMIT, 25, EIGHT],
     [LIMIT, 50, EIGHT],
-  ])(
+  ]
+
+  it.each(byWidth(few, [...few, ...more]))(
     'calls the store 1.1 times limit / quantum and 24 times per process at most: %d / %d',
     async (limit, quantum, processes) => {
       for (const seed of byWidth([1], [1, 2])) {
@@ -96,11 +101,13 @@ describe('a fleet on one pool, while all ask', () => {
     expect(result.storeErrors).toBe(0)
   })
 
-  it.each([
-    ['0.67', 12, 'two tenants of its own'],
+  const leases: [string, number, string][] = [
     ['0.89', 9, 'two tenants of its own'],
     ['0.67', 12, 'the same two tenants'],
-  ])(
+    ['0.67', 12, 'two tenants of its own'],
+  ]
+
+  it.each(byWidth(leases.slice(0, 2), leases))(
     'waits for no lease after the first one, 50 ms away, and calls for one admission in a hundred at most: %s of the limit, a request per %d ms, each process has %s',
     async (part, everyMs, whose) => {
       const [limit, windowMs] = [20_000, 20_000]
@@ -139,20 +146,24 @@ describe('a fleet on one pool, while half of the processes pause', () => {
     expect(mostCalls(result)).toBeLessThanOrEqual(LIMIT / 25 + 36 * 4)
   })
 
-  it.each([
+  const fleets: [number, number][] = [
     [20, 25],
     [20, 100],
     [40, 50],
-  ])('lends what they leave, %d processes, quanta of %d', async (count, quantum) => {
-    const limit = 500 * count
-    const processes = Array.from({ length: count }, (_, at) =>
-      ['a', 'b'].map((name) => greedy(`${name}${at}`, 1, at % 2 === 0 ? {} : { active: [0, 0.2] })),
-    )
-    const result = await run({ limit, quantum, processes, windows: 3 })
-    expect(most(result)).toBeLessThanOrEqual(limit)
-    expect(used(result, limit)).toBeGreaterThanOrEqual(0.97)
-    expect(mostCalls(result)).toBeLessThanOrEqual(limit / quantum + 40 * count)
-  })
+  ]
+  it.each(byWidth(fleets.slice(0, 1), fleets))(
+    'lends what they leave, %d processes, quanta of %d',
+    async (count, quantum) => {
+      const limit = 500 * count
+      const processes = Array.from({ length: count }, (_, at) =>
+        ['a', 'b'].map((name) => greedy(`${name}${at}`, 1, at % 2 === 0 ? {} : { active: [0, 0.2] })),
+      )
+      const result = await run({ limit, quantum, processes, windows: 3 })
+      expect(most(result)).toBeLessThanOrEqual(limit)
+      expect(used(result, limit)).toBeGreaterThanOrEqual(0.97)
+      expect(mostCalls(result)).toBeLessThanOrEqual(limit / quantum + 40 * count)
+    },
+  )
 })
 
 describe('a fleet on one pool, in bad weather', () => {
@@ -173,7 +184,15 @@ describe('a fleet on one pool, in bad weather', () => {
     async (seed) => {
       // A third of the answers arrives after a quarter to more than a whole window.
       const weather = { ...WEATHER, late: 0.33, lateMs: 55 }
-      const result = await run({ seed, limit: 50, windowMs: 50, quantum: 5, windows: 200, weather, storeTimeoutMs: 10 })
+      const result = await run({
+        seed,
+        limit: 50,
+        windowMs: 50,
+        quantum: 5,
+        windows: byWidth(100, 200),
+        weather,
+        storeTimeoutMs: 10,
+      })
       expect(most(result)).toBeLessThanOrEqual(50)
       expect(used(result, 50)).toBeGreaterThan(0.3)
     },

@@ -27,12 +27,13 @@ interface PublishedScenario extends Scenario {
 const published: { scenarios: PublishedScenario[] } = JSON.parse(
   readFileSync(new URL('./fixtures/eval.json', import.meta.url), 'utf8'),
 )
+const SCENARIOS = byWidth(published.scenarios.slice(0, 1), published.scenarios)
 
 function entitlementJain(served: readonly number[], entitlements: readonly number[]): number {
   return jain(served.map((count, client) => count / entitlements[client]!))
 }
 
-describe.each(published.scenarios)('the published evaluator, $name', (scenario) => {
+describe.each(SCENARIOS)('the published evaluator, $name', (scenario) => {
   const requests = arrivals(scenario, goRandom(scenario.go_rng))
 
   it('has the published arrivals', () => {
@@ -81,26 +82,23 @@ const goals = {
   batch_surge: { jain: 0.975, utilization: 0.91, worst: 0.9 },
 } as const
 
-describe.each(byWidth(published.scenarios.slice(0, 1), published.scenarios))(
-  'the fair clock, in the published evaluator, $name',
-  (scenario) => {
-    const requests = arrivals(scenario, goRandom(scenario.go_rng))
+describe.each(SCENARIOS)('the fair clock, in the published evaluator, $name', (scenario) => {
+  const requests = arrivals(scenario, goRandom(scenario.go_rng))
 
-    it.each(byWidth([1], [1, 2, 3]))(
-      'serves the modest, and leaves no more unused than the published rule (seed %i)',
-      (seed) => {
-        const makeTracker: MakeTracker = (_, clock, random) => new FairTracker({ clock, random })
-        const { successesByClient } = serve(scenario, requests, plainDraws(seededRandom(seed)), makeTracker)
-        const ratios = successesByClient.map((count, client) => count / scenario.entitlement_by_client[client]!)
-        const total = successesByClient.reduce((sum, count) => sum + count, 0)
-        const goal = goals[scenario.name as keyof typeof goals]
-        expect(jain(ratios)).toBeGreaterThanOrEqual(goal.jain)
-        expect(total / scenario.service_capacity).toBeGreaterThanOrEqual(goal.utilization)
-        expect(Math.min(...ratios.slice(0, scenario.classes[0]!.clients))).toBeGreaterThanOrEqual(goal.worst)
-      },
-    )
-  },
-)
+  it.each(byWidth([1], [1, 2, 3]))(
+    'serves the modest, and leaves no more unused than the published rule (seed %i)',
+    (seed) => {
+      const makeTracker: MakeTracker = (_, clock, random) => new FairTracker({ clock, random })
+      const { successesByClient } = serve(scenario, requests, plainDraws(seededRandom(seed)), makeTracker)
+      const ratios = successesByClient.map((count, client) => count / scenario.entitlement_by_client[client]!)
+      const total = successesByClient.reduce((sum, count) => sum + count, 0)
+      const goal = goals[scenario.name as keyof typeof goals]
+      expect(jain(ratios)).toBeGreaterThanOrEqual(goal.jain)
+      expect(total / scenario.service_capacity).toBeGreaterThanOrEqual(goal.utilization)
+      expect(Math.min(...ratios.slice(0, scenario.classes[0]!.clients))).toBeGreaterThanOrEqual(goal.worst)
+    },
+  )
+})
 
 /** Ranges of the published rule over 50 seeds of its own. */
 const bands = {
@@ -109,7 +107,7 @@ const bands = {
   batch_surge: { jain: [0.993, 0.998], utilization: [0.887, 0.9005], worst: [0.65, 0.81] },
 } as const
 
-describe.each(byWidth(published.scenarios.slice(0, 1), published.scenarios))('other seeds, $name', (scenario) => {
+describe.each(SCENARIOS)('other seeds, $name', (scenario) => {
   it.each(byWidth([1], [1, 2, 3]))('stays within the bands of the published rule (seed %i)', (seed) => {
     const random = seededRandom(seed)
     const requests = arrivals(scenario, random)

@@ -24,20 +24,26 @@ function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1):
   const random = seededRandom(seed)
   const limits = [climb.limit]
   let running: Running[] = []
+  let sharing = 0
   for (let ms = 0; ms < forMs && !climb.ended; ms++) {
     for (; running.length < climb.limit; climb.start()) {
       const leftMs = workMs(random)
-      running.push({ startedMs: ms, leftMs, shares: leftMs >= QUICK_MS })
+      const shares = leftMs >= QUICK_MS
+      running.push({ startedMs: ms, leftMs, shares })
+      if (shares) sharing++
     }
     climb.pass(1, true, running.length)
-    const each = speed(running.filter(({ shares }) => shares).length, ms)
+    const each = speed(sharing, ms)
     const ended: Running[] = []
-    running = running.filter((one) => {
+    for (const one of running) {
       one.leftMs -= one.shares ? each : 1
       if (one.leftMs <= 0) ended.push(one)
-      return one.leftMs > 0
-    })
-    for (const { startedMs } of ended) climb.complete(ms + 1 - startedMs)
+    }
+    if (ended.length > 0) running = running.filter(({ leftMs }) => leftMs > 0)
+    for (const { startedMs, shares } of ended) {
+      if (shares) sharing--
+      climb.complete(ms + 1 - startedMs)
+    }
     if (climb.limit !== limits.at(-1)) limits.push(climb.limit)
   }
   return limits

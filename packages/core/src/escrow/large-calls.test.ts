@@ -1,3 +1,4 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it, vi } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { WeightedFairEscrow } from './escrow.js'
@@ -264,8 +265,10 @@ describe('a tenant with a large call, beside others that used the limit and then
   }
 
   it.each(
-    [25, 100, undefined].flatMap((everyMs) =>
-      [300, 850].flatMap((cost) => [1, 0.01].flatMap((weight) => [1, 4].map((n) => [everyMs, cost, weight, n]))),
+    byWidth([25, undefined], [25, 100, undefined]).flatMap((everyMs) =>
+      [300, 850].flatMap((cost) =>
+        [1, 0.01].flatMap((weight) => byWidth([4], [1, 4]).map((n) => [everyMs, cost, weight, n])),
+      ),
     ) as [number | undefined, number, number, number][],
   )(
     'is served in every window: every %s ms, for %d with a weight of %d, beside %d',
@@ -330,7 +333,7 @@ describe('a call that cannot be served beside a small one of another tenant', ()
   it.each(
     (['strict', 'paced'] as const).flatMap((reserve) =>
       Object.keys(small).flatMap((when) =>
-        [1, 4].flatMap((count) => [
+        byWidth([4], [1, 4]).flatMap((count) => [
           [reserve, when, count, 900, 8, 12.5] as const,
           [reserve, when, count, 990, 1, 1] as const,
         ]),

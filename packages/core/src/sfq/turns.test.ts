@@ -249,18 +249,21 @@ describe('a flow that has one request at a time, and asks again when it likes', 
     ['one queue', { queues: 1, random: seededRandom(1) }],
     ['64 queues', { queues: 64, random: seededRandom(1) }],
   ])('gains nothing by its costs, its word or its pauses, %s', (_, options) => {
-    for (const [cost, declared] of [
+    const few: [number, number][] = [
       [1, 1],
-      [1.5, 1.5],
-      [2, 2],
       [2.2, 2.2],
-      [4, 4],
-      [2, 1],
       [3, 1],
       [1, 2],
-    ] as const)
+    ]
+    const more: typeof few = [
+      [1.5, 1.5],
+      [2, 2],
+      [4, 4],
+      [2, 1],
+    ]
+    for (const [cost, declared] of byWidth(few, [...few, ...more]))
       for (const weight of [1, 4])
-        for (const pause of byWidth([0, 10, 12, 22], [0, 3, 9, 10, 11, 12, 13, 20, 22, 25]))
+        for (const pause of byWidth([0, 12], [0, 3, 9, 10, 11, 12, 13, 20, 22, 25]))
           expect(gain(cost, declared, pause, weight, options)).toBeLessThan(1.02)
   })
 })

@@ -5,11 +5,14 @@ import { means, NOISY, noisy, SETTLED } from './fixtures/noisy.js'
 
 describe('when something fails', () => {
   type Each = NonNullable<FleetSettings['each']>
+  /** Ten seconds after the last fault of most. */
+  const END = byWidth(45, 60)
   const members = (fleet: Fleet) => fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)
   /** A fleet that shares, which must not be worse by `most` than one that does not, from second 20 to `to`. */
   const notWorse = (each: Each, to: number, most = 0.02): Fleet => {
-    const { first, mean, failed } = means({ each }, 20, to)
-    const alone = means({ each, shared: false }, 20, to)
+    const seconds = Math.max(to, END)
+    const { first, mean, failed } = means({ each, seconds }, 20, to)
+    const alone = means({ each, seconds, shared: false }, 20, to)
     expect(mean).toBeGreaterThan(alone.mean - most)
     expect(failed).toBeLessThan(alone.failed + most)
     return first
@@ -36,7 +39,7 @@ describe('when something fails', () => {
   it('another arbiter goes on from what the processes believe', () => {
     const fleet = notWorse((second, each) => {
       if (second === 30) each.replaceArbiter()
-    }, 60)
+    }, END)
     expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
@@ -105,7 +108,7 @@ describe('when something fails', () => {
     const fleet = notWorse((second, { processes }) => {
       processes[1]!.isStopped = second >= 20 && second < 30
       if (second === 25) during.push(processes[0]!.tracker.snapshot().sharing?.members)
-    }, 60)
+    }, END)
     // Of the first fleet that shares.
     expect(during[0]).toBe(3)
     expect(members(fleet)).toEqual([4, 4, 4, 4])
@@ -148,11 +151,11 @@ describe('when something fails', () => {
       burst: 1,
       processes: 2,
       routing: 'skewed',
-      seconds: 900,
+      seconds: byWidth(600, 900),
       each(second, { processes, settings }) {
         // Trouble for some seconds, each minute: the processes share, and separate again.
         settings.capacity = second % 60 < 10 ? 0.1 : 10
-        if (second > 600) rates.push(...processes.map(({ tracker }) => tracker.snapshot().fairRatePerSecond))
+        if (second > 300) rates.push(...processes.map(({ tracker }) => tracker.snapshot().fairRatePerSecond))
       },
     })
     expect(Math.min(...rates)).toBeGreaterThan(0.02)
@@ -160,6 +163,7 @@ describe('when something fails', () => {
 
   it('the part of a process that has gone is not given up', () => {
     const fleet = noisy({
+      seconds: 30,
       each(second, { processes }) {
         processes[1]!.isStopped = second >= 20
       },
