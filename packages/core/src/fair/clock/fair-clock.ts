@@ -271,12 +271,12 @@ export class FairClock {
   }
 
   /**
-   * A sole user makes no concession, because no other process would use it, unless far less is served than before at
-   * any rate of admission.
+   * A sole user makes no concession, nor does an arbiter, which measures for all: no other process would use it. Unless
+   * far less is served than before at any rate of admission.
    */
   get #keepsAll(): boolean {
     const isLess = this.#unmet && this.#traffic.servedPerSecond < MOST_WAY * this.deliverable
-    return this.#soleUser.isSole && !isLess
+    return (this.#isLate || this.#soleUser.isSole) && !isLess
   }
 
   /** The unexplained share of failures. */
@@ -393,8 +393,7 @@ export class FairClock {
       else if (this.#isDoubtful) this.#test()
       const mayLook =
         !(this.alone || this.#testing) && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      const worthIt = beyond > LEAST_DEPTH
-      looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
+      looks.want(mayLook && this.#alarmed && beyond > LEAST_DEPTH, mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
@@ -408,9 +407,8 @@ export class FairClock {
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    if (this.open || servedShare < LEAST_SERVED) return false
-    const isOld = this.now - this.engagedAt > TRUST_SECONDS
-    return isOld && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
+    if (this.open || servedShare < LEAST_SERVED || this.now - this.engagedAt <= TRUST_SECONDS) return false
+    return refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
   /** What an old proof says may be long over, and only full admission can show that. */
@@ -439,8 +437,10 @@ export class FairClock {
       this.usual = 0
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
-      const delivered = this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered
-      this.#shown(delivered, looks.deliveredBefore, this.open || this.#unmet || this.#wasUnmet)
+      // What an arbiter measures counts for all processes: there a rate that chance has raised costs failures.
+      const { delivered, deliveredBefore } = looks
+      const most = this.#isLate ? deliveredBefore : Math.max(delivered, this.#traffic.servedPerSecond)
+      this.#shown(this.open ? most : delivered, deliveredBefore, this.open || this.#unmet || this.#wasUnmet)
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying
