@@ -27,7 +27,7 @@ const BELIEF: ClockBelief = {
 function startOf(...greetings: (Partial<ClockBelief> & { following: boolean })[]): ClockBelief | undefined {
   const arbiter = new ClockArbiter()
   const leases = greetings.map(({ following, ...belief }, i) => {
-    const greeting = { credit: 12, probe: 0.02, belief: { ...BELIEF, ...belief }, following }
+    const greeting = { credit: 12, probe: 0.02, belief: { ...BELIEF, ...belief }, following, asking: false }
     const report = packReport({ member: `member-${i}`, sentAtMs: 0, greeting, periods: [] })
     return arbiter.hear(report, 100_000 + i).get(`member-${i}`)
   })
@@ -73,7 +73,7 @@ describe('an arbiter that begins', () => {
 describe('a process that falls silent', () => {
   it('is gone after 1.7 seconds, and no sooner', () => {
     const arbiter = new ClockArbiter()
-    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false }
+    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false, asking: false }
     const hear = (member: string, atMs: number, greets = false): number | undefined => {
       const report = packReport({ member, sentAtMs: 0, ...(greets && { greeting }), periods: [] })
       const lease = arbiter.hear(report, atMs).get(member)
@@ -122,7 +122,7 @@ describe('a clock that has run far', () => {
 describe('a clock that has run too far for a lease', () => {
   it('is silent for half a minute, and then another begins', () => {
     const arbiter = new ClockArbiter()
-    const greeting = { credit: 12, probe: 0.02, belief: { ...BELIEF, rate: 1e15 }, following: true }
+    const greeting = { credit: 12, probe: 0.02, belief: { ...BELIEF, rate: 1e15 }, following: true, asking: false }
     const heard = Array.from({ length: 400 }, (_, i) => {
       const report = packReport({ member: 'x', sentAtMs: 0, greeting, periods: [] })
       return arbiter.hear(report, 100_000 + 100 * i).get('x')
@@ -140,7 +140,7 @@ describe('a lease for long names', () => {
   it('has as many flows as its length allows, and the others get their turn', () => {
     const periodMs = 1_000
     const arbiter = new ClockArbiter(periodMs)
-    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false }
+    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false, asking: false }
     const members = ['a', 'b', 'c', 'd', 'e']
     for (const member of members)
       arbiter.hear(packReport({ member, sentAtMs: 0, greeting, periods: [] }), 100 * periodMs)
@@ -200,7 +200,7 @@ describe('a report that is missing', () => {
       clock.advance(atMs - clock())
     }
     const unheard = new Map([...'abcd'].map((member) => [member, [] as ReportedPeriod[]]))
-    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false }
+    const greeting = { credit: 12, probe: 0.02, belief: BELIEF, following: false, asking: false }
     for (const member of unheard.keys())
       tell(arbiter.hear(packReport({ member, sentAtMs: 0, greeting, periods: [] }), clock()))
     const send = (member: string, periods: ReportedPeriod[]): void =>

@@ -207,6 +207,7 @@ export class ClockArbiter {
 
   /** A process arrives. */
   #greet(id: string, greeting: ClockGreeting, nowMs: number): void {
+    if (greeting.asking && (this.#members.size === 0 || this.#belief?.open !== false)) return
     if (nowMs < this.#silentUntilMs || this.#strange.has(id) || this.#members.size >= MOST_MEMBERS) return
     if (this.#clock === undefined || this.#members.size === 0) {
       this.#clock = new SharedFairClock(greeting.credit, greeting.probe, 0, this.#slotMs / 1000)
@@ -221,7 +222,7 @@ export class ClockArbiter {
       this.#late = []
       this.#told = []
     }
-    if (nowMs - this.#startedAtMs < GATHERING_MS) {
+    if (!greeting.asking && nowMs - this.#startedAtMs < GATHERING_MS) {
       this.#greetings.push(greeting)
       const start = gathered(this.#greetings)
       if (start !== undefined) this.#clock.start(start)

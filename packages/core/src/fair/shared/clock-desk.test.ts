@@ -3,17 +3,17 @@ import { FairTracker } from '../../index.js'
 import { manualClock } from '../../testing/index.js'
 import { ClockDesk } from './clock-desk.js'
 
-/** The first report of a process whose resource is short. */
+/** The first report of a process whose resource is short, after its question. */
 function firstReport(): string {
   const clock = manualClock()
   const said: string[] = []
   const join = () => (report: string) => said.push(report)
   const tracker = new FairTracker({ clock, shared: { link: { join } } })
-  for (let i = 0; i < 1_000 && said.length === 0; i++) {
+  for (let i = 0; i < 1_000 && said.length < 2; i++) {
     clock.advance(10)
     if (tracker.register('somebody')) tracker.report('somebody', i % 2 === 0 ? 'success' : 'failure')
   }
-  return said[0]!
+  return said[1]!
 }
 
 const greeting = firstReport()

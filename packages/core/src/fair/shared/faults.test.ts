@@ -103,6 +103,18 @@ describe('when something fails', () => {
     expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
+  it('a successor joins within two seconds, although nothing fails for it: others leave it room', () => {
+    const fleet = noisy({
+      seconds: 22,
+      each(second, fleet) {
+        if (second !== 20) return
+        fleet.restart(0)
+        fleet.settings.spared = 0
+      },
+    })
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
+  })
+
   it('a process that stops for ten seconds is done without, and comes back', () => {
     const during: unknown[] = []
     const fleet = notWorse((second, { processes }) => {

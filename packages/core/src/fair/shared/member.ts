@@ -3,7 +3,7 @@ import type { After, Clock } from '../../clock.js'
 import { ownCopy } from '../../path.js'
 import { shortId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
-import type { ClockJudgement } from '../clock/state.js'
+import { CHANCE, type ClockJudgement } from '../clock/state.js'
 import {
   type Amount,
   type ClockLease,
@@ -27,6 +27,8 @@ import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 const LEASE_MS = 1500
 /** Retry interval without an answer, and the time until an arbiter counts as silent. */
 const GREET_MS = 1000
+/** Longest interval at which a process that sees no shortage asks whether others share one. */
+const MOST_ASKING_MS = 60_000
 const SILENT_MS = 400
 /** Time without a request in trouble after which reports stop. */
 const CALM_MS = 5000
@@ -94,10 +96,11 @@ interface Tags {
 }
 
 /**
- * A process's part in a clock that several share. While nothing is short it sends nothing. From the first alarm on it
- * reports to the arbiter, once per period, the sums of events, and the charges of the most charged flows. Its own clock
- * then follows the arbiter's: it decides synchronously by its last lease, by its admissions since, and by its part of
- * the resource's rate. It does not measure, and does not look.
+ * A process's part in a clock that several share. While nothing is short it sends nothing, except a question at its
+ * first request whether others share one. From the first alarm on, or such an answer, it reports to the arbiter, once
+ * per period, the sums of events, and the charges of the most charged flows. Its own clock then follows the arbiter's:
+ * it decides synchronously by its last lease, by its admissions since, and by its part of the resource's rate. It does
+ * not measure, and does not look.
  *
  * A lease holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of the total
  * state. Times are the arbiter's: the lead of its clock is estimated with every answer, as in NTP.
@@ -123,6 +126,10 @@ export class SharedClock {
   #lease: ClockLease | undefined
   #leaseHeardAtMs = Number.NEGATIVE_INFINITY
   #greetedAtMs = Number.NEGATIVE_INFINITY
+  /** Time after which it asks again whether others share a clock; 0: it has not asked yet. */
+  #askingMs = 0
+  /** True if the last greeting was such a question. */
+  #isAsking = false
   #troubledAtMs = 0
   #periodMs = 0
   /** Lead of the arbiter's clock, by the quickest answer. */
@@ -164,7 +171,8 @@ export class SharedClock {
   advance(nowMs: number): void {
     const isTroubled = this.#clock.isTroubled
     if (!this.isActive) {
-      if (isTroubled && nowMs - this.#greetedAtMs >= GREET_MS) this.#greet(nowMs)
+      if (isTroubled && (this.#isAsking || nowMs - this.#greetedAtMs >= GREET_MS)) this.#greet(nowMs)
+      else if (!isTroubled && nowMs - this.#greetedAtMs >= this.#askingMs) this.#ask(nowMs)
       return
     }
     const { letIn, refused } = this.#sums
@@ -233,11 +241,22 @@ export class SharedClock {
     return Math.floor(((ms + this.#aheadMs) / this.#periodMs) * SLOTS)
   }
 
-  #greet(nowMs: number): void {
+  /**
+   * A process that sees no shortage may only see none because others leave room for it: it asks whether they share a
+   * clock, at its first request, and later if more than chance fails, ever less often.
+   */
+  #ask(nowMs: number): void {
+    if (this.#askingMs > 0 && this.#clock.failureShare <= CHANCE) return
+    this.#askingMs = Math.min(MOST_ASKING_MS, Math.max(GREET_MS, 2 * this.#askingMs))
+    this.#greet(nowMs, true)
+  }
+
+  #greet(nowMs: number, asking = false): void {
     if (this.#id === '') this.#id = shortId(systemRandom)
     this.#greetedAtMs = nowMs
+    this.#isAsking = asking
     this.#tellNames()
-    const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined }
+    const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined, asking }
     this.#send({ member: this.#id, sentAtMs: nowMs, greeting, periods: [] })
   }
 

@@ -90,6 +90,8 @@ export interface ClockGreeting {
   readonly belief: ClockBelief
   /** True if that is the state of an earlier arbiter, for all processes together. */
   readonly following: boolean
+  /** True if the process sees no shortage: it joins only if others share one. */
+  readonly asking: boolean
 }
 
 /** A process's report to the arbiter: sums of its latest periods, nothing about single requests. */

@@ -43,9 +43,10 @@ describe('processes that share a clock', () => {
     expect(fleet.failedShare(0, seconds)).toBeLessThan(alone.failedShare(0, seconds) + 0.02)
   })
 
-  it('say nothing while there is enough', () => {
+  it('say nothing while there is enough, after a question whether others share a clock', () => {
     const fleet = noisy({ capacity: 200, seconds: 20 })
-    expect(fleet.reports).toEqual([])
+    expect(fleet.said.map(({ greeting, periods }) => [greeting?.asking, periods])).toEqual(Array(4).fill([true, []]))
+    expect(fleet.leases).toEqual([])
     expect(fleet.total('served', 0, 20)).toBe(fleet.total('asked', 0, 20))
   })
 
@@ -160,10 +161,10 @@ describe('what a process says and hears', () => {
       },
     }
     const tracker = new FairTracker({ clock, shared: { link, ...options } })
-    const ask = (requests: number) => {
-      for (let i = 0; i < requests; i++) {
+    const ask = (requests: number, failing = 2) => {
+      for (let i = 1; i <= requests; i++) {
         clock.advance(10)
-        if (tracker.register('somebody')) tracker.report('somebody', i % 2 === 0 ? 'success' : 'failure')
+        if (tracker.register('somebody')) tracker.report('somebody', i % failing === 0 ? 'failure' : 'success')
       }
     }
     return { clock, joined, reports, tracker, ask, hear: (lease: ClockLease) => hear(packLease(lease)) }
@@ -179,10 +180,19 @@ describe('what a process says and hears', () => {
   it('asks once a second while nobody answers, and decides by itself', () => {
     const { ask, reports, tracker } = lonely()
     ask(1_000)
-    expect(reports.length).toBeGreaterThanOrEqual(9)
-    expect(reports.length).toBeLessThanOrEqual(10)
+    // And a question before the first failures.
+    expect(reports.length).toBeGreaterThanOrEqual(10)
+    expect(reports.length).toBeLessThanOrEqual(11)
     expect(reports.every(({ periods, greeting }) => periods.length === 0 && greeting?.following === false)).toBe(true)
     expect(tracker.snapshot().sharing).toBeNull()
+  })
+
+  it('asks ever less often, once a minute in the end, where a few requests in a hundred fail', () => {
+    const { ask, reports } = lonely()
+    ask(30_000, 40)
+    const seconds = reports.map(({ sentAtMs }) => Math.round((sentAtMs - reports[0]!.sentAtMs) / 1_000))
+    expect(seconds).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183, 243])
+    expect(reports.every(({ greeting }) => greeting?.asking === true)).toBe(true)
   })
 
   it('shares under the name of the resource, and of the parts of the service', () => {
@@ -282,7 +292,7 @@ describe('what is no report, and no lease', () => {
     flows: [['some "flow"\n', 123.456, 7]],
   }
   const reports = noisy({ processes: 2, seconds: 12 }).said
-  const greeting = reports.find((report) => report.greeting !== undefined)!
+  const greeting = reports.find((report) => report.greeting?.asking === false)!
   const full = reports.find(({ periods }) => periods.some(({ flows }) => flows.length > 0))!
   /** The same with one character replaced, left out or doubled. */
   function* broken(text: string): Generator<string> {

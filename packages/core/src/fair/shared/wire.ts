@@ -39,7 +39,7 @@ export function packReport({ member, sentAtMs, greeting, periods }: ClockReport)
   to.count(2 * periods.length + (greeting === undefined ? 0 : 1))
   if (greeting !== undefined) {
     to.decimal(greeting.credit, 15).decimal(greeting.probe, 15)
-    packBelief(to.count(greeting.following ? 1 : 0), greeting.belief)
+    packBelief(to.count((greeting.following ? 1 : 0) + (greeting.asking ? 2 : 0)), greeting.belief)
   }
   for (const sums of periods) packPeriod(to, sums)
   return to.text
@@ -162,7 +162,8 @@ function unpackBelief(from: DigitReader): ClockBelief {
 
 function unpackGreeting(from: DigitReader): ClockGreeting {
   const [credit, probe] = [from.decimal(1, MOST_COST), from.decimal(0, 1)]
-  return { credit, probe, following: from.count(1) === 1, belief: unpackBelief(from) }
+  const flags = from.count(3)
+  return { credit, probe, following: flags % 2 === 1, asking: flags >= 2, belief: unpackBelief(from) }
 }
 
 function packPeriod(to: DigitWriter, { period, slots, names, flows }: ReportedPeriod): void {
