@@ -150,13 +150,12 @@ export class Delivery {
    */
   doubt(part: number): void {
     this.#shown *= 1 - part
-    this.#lasting *= 1 - part
   }
 
   /** It was the rate delivered to several; from now on it is this part. */
   keep(part: number): void {
     this.perSecond *= part
-    this.#shown = this.#lasting = this.perSecond
+    this.#shown = this.perSecond
   }
 }
 

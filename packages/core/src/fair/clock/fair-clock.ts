@@ -271,12 +271,12 @@ export class FairClock {
   }
 
   /**
-   * A sole user makes no concession, nor does an arbiter, which measures for all: no other process would use it. Unless
-   * far less is served than before at any rate of admission.
+   * A sole user makes no concession, because no other process would use it, unless far less is served than before at
+   * any rate of admission.
    */
   get #keepsAll(): boolean {
     const isLess = this.#unmet && this.#traffic.servedPerSecond < MOST_WAY * this.deliverable
-    return (this.#isLate || this.#soleUser.isSole) && !isLess
+    return this.#soleUser.isSole && !isLess
   }
 
   /** The unexplained share of failures. */
