@@ -101,10 +101,8 @@ export class FairClock {
 
   /** A request arrives. */
   arrives(cost: number, weight: number): void {
-    if (this.requests === 0) {
-      this.virtual.begin(cost, weight)
-      this.meanCost = cost
-    }
+    this.virtual.arrives(cost, weight, this.requests === 0)
+    if (this.requests === 0) this.meanCost = cost
     this.requests++
     this.meanCost += (cost - this.meanCost) / Math.min(this.requests, LATELY_REQUESTS)
   }

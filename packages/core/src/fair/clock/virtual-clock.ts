@@ -9,6 +9,8 @@ const MOST_PRESSURE = 4
 /** Gain of the fair rate, per request and per second. */
 const GAIN_PER_REQUEST = 0.02
 const GAIN_PER_SECOND = 0.2
+/** Bound of a step of its logarithm, and of its growth without requests: they might all find enough. */
+const MOST_STEP = 0.7
 /** While nothing is refused it follows the level at which a third would be: per second, and per request at most. */
 const SHADOW_PER_SECOND = 0.3
 const SHADOW_STEP = 0.03
@@ -28,6 +30,8 @@ export class VirtualClock {
   #growth = 0
   #meanCost = 1
   #newTag = 0
+  /** Growth of the rate's logarithm since the last request. */
+  #idleGrowth = 0
 
   get rate(): number {
     if (this.#growth !== 0) {
@@ -42,8 +46,10 @@ export class VirtualClock {
     this.#growth = 0
   }
 
-  /** The first request of all. */
-  begin(cost: number, weight: number): void {
+  /** A request arrives. */
+  arrives(cost: number, weight: number, isFirst: boolean): void {
+    this.#idleGrowth = 0
+    if (!isFirst) return
     this.time = (FIRST_CREDIT * cost) / weight
     this.rate = cost / weight
   }
@@ -54,7 +60,9 @@ export class VirtualClock {
     this.time += by
     const error = Math.min(MOST_PRESSURE, pressure - 1)
     const gain = Math.min((GAIN_PER_REQUEST * fill) / meanCost, GAIN_PER_SECOND)
-    this.rate *= Math.exp(Math.max(-0.7, Math.min(0.7, gain * error * seconds)))
+    const growth = Math.max(-MOST_STEP, Math.min(MOST_STEP - this.#idleGrowth, gain * error * seconds))
+    this.#idleGrowth += Math.max(0, growth)
+    this.rate *= Math.exp(growth)
     return by
   }
 

@@ -30,8 +30,9 @@ const GREET_MS = 1000
 /** Longest interval at which a process that sees no shortage asks whether others share one. */
 const MOST_ASKING_MS = 60_000
 const SILENT_MS = 400
-/** Time without a request in trouble after which reports stop. */
+/** Time without trouble after which reports stop; and without a request, which may be rare in each of many processes. */
 const CALM_MS = 5000
+const REST_MS = 60_000
 /** Periods for which the clock's state at their end is known, and whose sums are kept until they are acknowledged. */
 const MOST_MARKS = 64
 const MOST_UNHEARD = 20
@@ -131,6 +132,7 @@ export class SharedClock {
   /** True if the last greeting was such a question. */
   #isAsking = false
   #troubledAtMs = 0
+  #usedAtMs = 0
   #periodMs = 0
   /** Lead of the arbiter's clock, by the quickest answer. */
   #aheadMs = 0
@@ -176,7 +178,8 @@ export class SharedClock {
       return
     }
     const { letIn, refused } = this.#sums
-    if (isTroubled && letIn[0] + refused[0] > 0) this.#troubledAtMs = nowMs
+    if (letIn[0] + refused[0] > 0) this.#usedAtMs = nowMs
+    if (isTroubled && nowMs - this.#usedAtMs < REST_MS) this.#troubledAtMs = nowMs
     const slot = this.#slotAt(nowMs)
     if (slot > this.#sums.slot) this.#closeSlot(slot, nowMs)
     const silentMs = nowMs - this.#leaseHeardAtMs
@@ -366,7 +369,7 @@ export class SharedClock {
     this.#tripMs = Number.POSITIVE_INFINITY
     this.#compareClocks(lease, nowMs - waitedMs)
     this.#lease = undefined
-    this.#leaseHeardAtMs = this.#troubledAtMs = nowMs
+    this.#leaseHeardAtMs = this.#troubledAtMs = this.#usedAtMs = nowMs
     const slot = this.#slotAt(nowMs)
     this.#sums = noSums(slot)
     this.#period = Math.floor(slot / SLOTS)

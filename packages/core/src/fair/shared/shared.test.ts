@@ -35,12 +35,18 @@ describe('processes that share a clock', () => {
   })
 
   it('serve many clients of an interface as evenly as one process', () => {
-    const seconds = byWidth(30, 60)
     const crowds = [[180, 0.5] as const, [20, 10] as const]
-    const alone = noisy({ crowds, seconds, processes: 1, shared: false })
-    const fleet = noisy({ crowds, seconds, processes: 8 })
-    expect(fleet.quiet(SETTLED, seconds).mean).toBeGreaterThan(alone.quiet(SETTLED, seconds).mean - 0.02)
-    expect(fleet.failedShare(0, seconds)).toBeLessThan(alone.failedShare(0, seconds) + 0.02)
+    // In a few of many fleets the proof of the shortage comes late: what is promised is the mean.
+    const seeds = byWidth([2], [1, 2, 3, 4, 5, 6])
+    const sumOf = (settings: Partial<FleetSettings>) => {
+      const fleets = seeds.map((seed) => noisy({ ...settings, crowds, seconds: 30, seed }))
+      const sum = (of: (fleet: Fleet) => number): number => fleets.reduce((sum, fleet) => sum + of(fleet), 0)
+      return { quiet: sum((fleet) => fleet.quiet(SETTLED, 30).mean), failed: sum((fleet) => fleet.failedShare(0, 30)) }
+    }
+    const alone = sumOf({ processes: 1, shared: false })
+    const fleet = sumOf({ processes: 8 })
+    expect(fleet.quiet).toBeGreaterThan(alone.quiet - 0.02 * seeds.length)
+    expect(fleet.failed).toBeLessThan(alone.failed + 0.02 * seeds.length)
   })
 
   it('say nothing while there is enough, after a question whether others share a clock', () => {
@@ -62,13 +68,30 @@ describe('processes that share a clock', () => {
     expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing)).toEqual([null, null, null, null])
   })
 
-  it('say nothing any more five seconds after the last request, and then are as fair as one process', () => {
+  it('say nothing any more a minute after the last request, and then are as fair as one process', () => {
     const rested = (settings: Partial<FleetSettings>) =>
-      means({ ...settings, each: (second, fleet) => second === 20 && fleet.rest(60) }, 20, 30)
+      means({ ...settings, each: (second, fleet) => second === 20 && fleet.rest(120) }, 20, 30)
     const fleet = rested({})
-    expect(fleet.first.reports.some(({ atMs }) => atMs > 24_000)).toBe(true)
-    expect(fleet.first.reports.filter(({ atMs }) => atMs > 26_000 && atMs < 80_000)).toEqual([])
+    const { reports } = fleet.first
+    expect(reports.some(({ atMs }) => atMs > 50_000)).toBe(true)
+    expect(reports.filter(({ atMs }) => atMs > 86_000 && atMs < 140_000)).toEqual([])
     expect(fleet.mean).toBeGreaterThan(rested({ processes: 1, shared: false }).mean - 0.02)
+  })
+
+  it('do not take it for a sign of plenty that nobody asks', () => {
+    const rates: number[] = []
+    noisy({
+      seconds: 21,
+      each(second, fleet) {
+        if (second !== 20) return
+        const rate = () => fleet.processes[0]!.tracker.snapshot().fairRatePerSecond
+        rates.push(rate())
+        fleet.rest(30)
+        rates.push(rate())
+      },
+    })
+    // At most twice as much, as after one pause of a single process: without a bound, thousands of times as much.
+    expect(rates[1]! / rates[0]!).toBeLessThan(2.1)
   })
 
   it('send eleven messages a second at most, of 1 kB up and 1 kB down, at 1000 requests a second each', () => {
