@@ -166,7 +166,7 @@ if now ~= win then
     for i = 1, count do
       local m = memberOf(lines[i])
       local weight = weightOf(m)
-      if m.hasCalled == 1 and weight > 0 then
+      if m.hasCalled == 1 and (weight > 0 or m.ahead > 0) then
         members[#members + 1] = newMember(now * windowMs, m.seq - 0.5, weight, m.ahead)
         kept[#members] = names[i]
       end

@@ -202,6 +202,17 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     assert.equal((await all.ask('b', 10, { ahead: 0 })).mark.ahead, 750)
   })
 
+  add('counts credit of a window that begins once, also of a member whose tenants have gone', async () => {
+    const all = members(terms(LONG_MS))
+    const { win } = await all.ask('a', 10)
+    assert.equal((await all.ask('a', 10, { wants: 100 })).ahead, 100)
+    const tenants = [{ tenant: 'of a', weight: 1, used: 10, rate: 0, ask: 0 }]
+    const { mark } = await all.ask('a', 0, { tenants, wants: 100 })
+    assert.equal(mark.ahead, 100)
+    const begun = await all.ask('a', 10, { win: win + 1, holds: 100, spent: 100, ahead: 0 })
+    assert.deepEqual([begun.win, begun.grant, begun.mark.total], [win + 1, 10, 110])
+  })
+
   if (forget !== undefined)
     add('learns from its members what it granted before it forgot, and grants nothing meanwhile', async () => {
       const all = members(terms(LONG_MS))

@@ -128,10 +128,11 @@ export class Pool {
     const left = Math.max(0, limit - this.#head.granted)
     const startMs = win * windowMs
     const isNext = win === this.#head.win + 1
-    // Its last call, if it is sent again, is a new one here; those before it are not.
+    // Its last call, if it is sent again, is a new one here; those before it are not. A member without tenants may hold
+    // credit of this window: forgotten here, its report would count as a grant that this pool has lost.
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
-      if (isNext && member.hasCalled && weight > 0)
+      if (isNext && member.hasCalled && (weight > 0 || member.next > 0))
         this.#members.set(name, new Member(startMs, member.seq - 0.5, weight, member.next))
       else this.#members.delete(name)
     }
