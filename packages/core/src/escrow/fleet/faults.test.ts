@@ -371,7 +371,7 @@ describe('processes that end', () => {
     }
   })
 
-  it.each(byWidth<Ending>([], ['close', 'die', 'go on without requests']))(
+  it.each(byWidth<Ending[]>([], ['close', 'die', 'go on without requests']))(
     'gain nothing over ten windows, and less than an eighth in one, where shares are half a quantum and they %s',
     async (how) => {
       const windows = await replace(1, how, 100, 11)
