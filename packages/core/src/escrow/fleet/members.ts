@@ -152,7 +152,7 @@ export class Tenants {
       this.#tenants.set(name, tenant)
     }
     this.#count(tenant, -1)
-    for (const [at, place] of tenant.places) count(tenant, at, place, -1)
+    weigh(tenant, -1)
     const place = tenant.places.get(member)
     if (ask > 0) tenant.wants = true
     else if (used > (place?.used ?? 0)) tenant.wants = false
@@ -179,10 +179,8 @@ export class Tenants {
     }
     const share = tenant.used / weight
     tenant.place = share < level * elapsed ? 'behind' : share < level ? 'ahead' : 'over'
-    for (const [at, each] of tenant.places) {
-      each.part = rates > 0 && isPresent(at) ? each.rate / rates : 0
-      count(tenant, at, each, 1)
-    }
+    for (const [at, each] of tenant.places) each.part = rates > 0 && isPresent(at) ? each.rate / rates : 0
+    weigh(tenant, 1)
     this.#count(tenant, 1)
   }
 
@@ -198,10 +196,10 @@ export class Tenants {
     tenant.wants = grant <= 0
     if (grant > 0) {
       if (need >= this.#standings.failed) this.#standings.failed = Number.MAX_VALUE
-      for (const [at, place] of tenant.places) count(tenant, at, place, -1)
+      weigh(tenant, -1)
       tenant.places.get(member)!.used += grant
       tenant.used += grant
-      for (const [at, place] of tenant.places) count(tenant, at, place, 1)
+      weigh(tenant, 1)
     } else {
       tenant.ask = need
       tenant.slot = this.#standings.slot
@@ -212,9 +210,9 @@ export class Tenants {
   }
 
   /** A reported tenant, and the member's part of it. */
-  placeOf(name: string, member: Weighed): Pick<Tenant, 'weight' | 'used' | 'carried' | 'lends'> & { part: number } {
-    const { weight, used, carried, lends, places } = this.#tenants.get(name)!
-    return { weight, used, carried, lends, part: places.get(member)!.part }
+  placeOf(name: string, member: Weighed): Tenant & { part: number } {
+    const tenant = this.#tenants.get(name)!
+    return { ...tenant, part: tenant.places.get(member)!.part }
   }
 
   /**
@@ -310,10 +308,12 @@ export class Tenants {
   }
 }
 
-function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPart, sign: 1 | -1): void {
-  const sum = at[place]
-  sum.weight += sign * weight * part
-  sum.used += sign * used * part
+/** Adds a tenant to the sums of its members, or removes it. */
+function weigh({ place, weight, used, places }: Tenant, sign: 1 | -1): void {
+  for (const [at, { part }] of places) {
+    at[place].weight += sign * weight * part
+    at[place].used += sign * used * part
+  }
 }
 
 /** The pool's own state. */
