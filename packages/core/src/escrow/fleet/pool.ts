@@ -82,8 +82,7 @@ export class Pool {
     }
     const isLast = call.seq === member.seq
     const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
-    const weights = this.#present(windowMs).reduce((sum, other) => sum + weightOf(other), 0)
-    const win = this.#head.win
+    const { win } = this.#head
     return {
       win,
       leftMs: (win + 1) * windowMs - this.#head.nowMs,
@@ -91,7 +90,7 @@ export class Pool {
       grant: isLast ? member.grant : 0,
       ahead: member.next,
       held: member.held,
-      part: weights > 0 ? weightOf(member) / weights : 0,
+      part: this.#partOf(member, windowMs),
       turn: this.#turn(call.pool.quantum),
       room: isLast ? member.room : 0,
       waitMs: member.waitMs,
@@ -173,6 +172,12 @@ export class Pool {
 
   #present(windowMs: number): Member[] {
     return [...this.#members.values()].filter((member) => this.#isPresent(member, windowMs))
+  }
+
+  /** The member's part of all weight. */
+  #partOf(member: Member, windowMs: number): number {
+    const weights = this.#present(windowMs).reduce((sum, other) => sum + weightOf(other), 0)
+    return weights > 0 ? weightOf(member) / weights : 0
   }
 
   /** The elapsed part of the time in which claims fade. */
@@ -357,17 +362,16 @@ export class Pool {
       this.#head.since += grant
     }
     member.grant = grant
-    this.#grantAhead(member, call, present)
+    this.#grantAhead(member, call)
     const rest = Math.max(0, left - grant)
     member.held = Math.min(rest, Math.max(0, claimOfMember(member, level, elapsed) - member.idle))
   }
 
   /** Credit of the next window, up to the member's part of it. A pool that has lost its state grants none. */
-  #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall, present: readonly Member[]): void {
+  #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall): void {
     const head = this.#head
     if (wants <= member.next || win !== head.win || head.lostEpoch === head.epoch) return
-    const weights = present.reduce((sum, other) => sum + weightOf(other), 0)
-    const most = weights > 0 ? (pool.limit * weightOf(member)) / weights : 0
+    const most = pool.limit * this.#partOf(member, pool.windowMs)
     const some = Math.min(Math.min(wants, most) - member.next, pool.limit - head.ahead)
     if (some <= 0) return
     member.next += some
