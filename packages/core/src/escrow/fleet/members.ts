@@ -1,5 +1,5 @@
 import { TIE } from '../budget.js'
-import type { TenantReport } from './store.js'
+import type { Stake, TenantReport } from './store.js'
 import {
   budgetOf,
   claimOf,
@@ -250,7 +250,7 @@ export class Tenants {
    * A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last, `left` its unused
    * rest, and `quiet` sums up the tenants that were not named.
    */
-  begin(isNext: boolean, level: number, limit: number, left: number, quiet: Sum): void {
+  begin(isNext: boolean, level: number, limit: number, left: number, quiet: Stake): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
     const last = this.#standings
@@ -367,7 +367,7 @@ export class Member implements Weighed {
   /** Credit that it had not spent. */
   idle = 0
   /** Tenants that it did not report by name. */
-  quiet: Sum
+  quiet: Stake
   readonly behind: Sum = { weight: 0, used: 0 }
   readonly ahead: Sum = { weight: 0, used: 0 }
   readonly over: Sum = { weight: 0, used: 0 }
@@ -391,8 +391,8 @@ export class Member implements Weighed {
  * behind it, plus those that it has not named.
  */
 export function claimOfMember({ quiet, behind, ahead }: Member, level: number, elapsed: number): number {
-  const within = { weight: Math.max(0, ahead.weight), granted: Math.max(0, ahead.used) }
-  const rest = { weight: quiet.weight + Math.max(0, behind.weight), granted: quiet.used + Math.max(0, behind.used) }
+  const within = { weight: Math.max(0, ahead.weight), used: Math.max(0, ahead.used) }
+  const rest = { weight: quiet.weight + Math.max(0, behind.weight), used: quiet.used + Math.max(0, behind.used) }
   return claimOf(within, level, elapsed) + claimOf(rest, level, elapsed)
 }
 

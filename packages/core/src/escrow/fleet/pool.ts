@@ -1,6 +1,14 @@
 import { claimOfMember, Head, Member, Tenants, type Weighed, weightOf } from './members.js'
-import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolTerms } from './store.js'
-import { type Claimant, claimantsOf, claimOf, claimsAt, levelOf } from './strata.js'
+import {
+  fuzzOf,
+  graceOf,
+  type LeaseAnswer,
+  type LeaseCall,
+  type PoolMark,
+  type PoolTerms,
+  type Stake,
+} from './store.js'
+import { claimOf, claimsAt, levelOf } from './strata.js'
 
 /** Retry delays of a refused member, in windows: short if silent members are about to let whole quanta pass. */
 const SHORTEST_WAIT = 1 / 32
@@ -282,10 +290,13 @@ export class Pool {
   #answer(member: Member, call: LeaseCall): void {
     const { need, tenants } = call
     const { limit, windowMs, quantum } = call.pool
-    const claimants = claimantsOf(this.#tenants.active)
-    const lenders = claimantsOf(this.#tenants.large)
     const present = this.#present(windowMs)
-    for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
+    // Copies: the decision takes the asking tenant out of its stratum.
+    const claimants: Stake[] = [
+      ...this.#tenants.active.map((one) => ({ ...one })),
+      ...present.map(({ quiet }) => quiet),
+    ]
+    const lenders = this.#tenants.large.map((one) => ({ ...one }))
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
@@ -311,12 +322,12 @@ export class Pool {
     else if (tenants.length > 0) {
       const { tenant } = tenants[0]!
       const { weight, used, carried, lends } = this.#tenants.placeOf(tenant, member)
-      const asker = { weight, granted: used + member.idle }
+      const asker = { weight, used: used + member.idle }
       const full = Math.max(need, quantum)
       const keptHere = kept(member)
       /** The remainder without the claims of others, when a part of the window has passed. */
       const freeAt = (level: number, elapsed: number): number => {
-        const own = claimOf({ weight, granted: used }, level, elapsed)
+        const own = claimOf({ weight, used }, level, elapsed)
         const lent = lentAt(level, elapsed)
         const ofOthers = lends && lent > 0 ? lent - (lent / claimsAt(lenders, level, elapsed)) * own : lent
         const others = claimsAt(claimants, level, elapsed) - own - ofOthers
@@ -335,7 +346,7 @@ export class Pool {
           else if (need <= claim + fuzz) some = Math.max(need, claim)
           else some = this.#loan(asker, need, quantum, available, free, fuzz)
           if (some === 0 && exceeds && this.#isFirst(asker, need, available)) {
-            const own = lends ? claimOf({ weight, granted: used }, level, elapsed) : 0
+            const own = lends ? claimOf({ weight, used }, level, elapsed) : 0
             const room = free + (lendable - own) * (1 - lentPart) + fuzz
             if (need + this.#owed(asker, need, available) <= room) some = need
             if (some > 0) this.#head.lent += Math.max(0, need - free)
@@ -379,7 +390,7 @@ export class Pool {
   }
 
   /** The grant beyond the claim: in turn all free budget, up to a quantum; otherwise the part not owed to others. */
-  #loan(asker: Claimant, need: number, quantum: number, available: number, free: number, fuzz: number): number {
+  #loan(asker: Stake, need: number, quantum: number, available: number, free: number, fuzz: number): number {
     const room = free + fuzz
     const inTurn = Math.max(need, Math.min(quantum, free))
     if (this.#owed(asker, need, available) === 0) return need <= room ? inTurn : 0
@@ -394,8 +405,8 @@ export class Pool {
   }
 
   /** Whether its call brings no lender, of those whose calls may be granted, less far per weight. */
-  #isFirst({ weight: own, granted }: Claimant, cost: number, available: number): boolean {
-    const tag = (granted + cost) / own
+  #isFirst({ weight: own, used: before }: Stake, cost: number, available: number): boolean {
+    const tag = (before + cost) / own
     return this.#tenants.large.every(
       ({ count, weight, used, ask }) => ask / count > available || (used + ask) / weight >= tag - 1e-9,
     )
@@ -405,8 +416,8 @@ export class Pool {
    * The amount to leave to others if the asking tenant gets `cost`: nothing if it is its turn, which it is unless
    * others with less per weight wait for available amounts. Otherwise as much as brings them all as far.
    */
-  #owed({ weight: own, granted }: Claimant, cost: number, available: number): number {
-    const tag = (granted + cost) / own
+  #owed({ weight: own, used: before }: Stake, cost: number, available: number): number {
+    const tag = (before + cost) / own
     let owed = 0
     let isTurn = true
     for (const { count, weight, used, ask } of this.#tenants.line()) {
