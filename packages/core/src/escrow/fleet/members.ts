@@ -92,41 +92,22 @@ export class Tenants {
   #tenants: Map<string, Tenant> = new Map()
   /** Those of the window before. */
   #before: Map<string, Tenant> = new Map()
-  readonly #standings: Standings
+  /** All of them as sums. */
+  readonly standings: Standings
 
   constructor(standings: Standings = newStandings()) {
-    this.#standings = standings
-  }
-
-  /** Those that are active. */
-  get active(): readonly Stratum[] {
-    return this.#standings.active
+    this.standings = standings
   }
 
   /** Those in line: refused in this slot of time, or in the last. */
   *line(): Iterable<Stratum> {
-    yield* this.#standings.lineBefore
-    yield* this.#standings.line
-  }
-
-  /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
-  get large(): readonly Stratum[] {
-    return this.#standings.large
-  }
-
-  /** Costs above this have no precedence. */
-  get reach(): number {
-    return this.#standings.reach
-  }
-
-  /** Total carried by the active tenants. */
-  get carried(): number {
-    return this.#standings.carried
+    yield* this.standings.lineBefore
+    yield* this.standings.line
   }
 
   /** Time advances: a tenant refused two slots ago is no longer in line. */
   moveTo(slot: number): void {
-    const standings = this.#standings
+    const standings = this.standings
     if (slot === standings.slot) return
     standings.lineBefore = slot === standings.slot + 1 ? standings.line : []
     standings.line = []
@@ -174,7 +155,7 @@ export class Tenants {
     tenant.isActive = rates > 0
     if (ask > 0) {
       tenant.ask = ask
-      tenant.slot = this.#standings.slot
+      tenant.slot = this.standings.slot
       if (ask > weight * due - tenant.carried) tenant.lends = true
     }
     const share = tenant.used / weight
@@ -195,14 +176,14 @@ export class Tenants {
     const grant = decide()
     tenant.wants = grant <= 0
     if (grant > 0) {
-      if (need >= this.#standings.failed) this.#standings.failed = Number.MAX_VALUE
+      if (need >= this.standings.failed) this.standings.failed = Number.MAX_VALUE
       weigh(tenant, -1)
       tenant.places.get(member)!.used += grant
       tenant.used += grant
       weigh(tenant, 1)
     } else {
       tenant.ask = need
-      tenant.slot = this.#standings.slot
+      tenant.slot = this.standings.slot
       if (exceeds) tenant.lends = true
     }
     this.#count(tenant, 1)
@@ -253,25 +234,25 @@ export class Tenants {
   begin(isNext: boolean, level: number, limit: number, left: number, quiet: Stake): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
-    const last = this.#standings
+    const last = this.standings
     const { active, carried } = last
     const costs = reachOf(last, limit, left, quiet)
     const wanting = last.wanting.filter(({ ask, count }) => ask / count <= costs.reach)
-    Object.assign(this.#standings, newStandings())
+    Object.assign(this.standings, newStandings())
     const [first] = wanting
-    if (isNext) Object.assign(this.#standings, costs)
+    if (isNext) Object.assign(this.standings, costs)
     if (!isNext || first === undefined) return
     const least = first.used / first.weight
     const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
     const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
     const entry = levelBelow(wanting, aheadOf, budgetOf(active, level) - carried)
     const all = wanting.reduce((all, one) => Math.min(all, Math.max(aheadOf(one), entry - one.ask / one.weight)), entry)
-    Object.assign(this.#standings, { least: least + all, most: most - all, entry: entry - all, level })
+    Object.assign(this.standings, { least: least + all, most: most - all, entry: entry - all, level })
   }
 
   /** The least amount, per weight, of one that waits for `ask`. */
   #least(ask: number): number {
-    return Math.max(0, this.#standings.entry - ask)
+    return Math.max(0, this.standings.entry - ask)
   }
 
   /** What is carried with another weight: additional weight begins as a newcomer does. */
@@ -280,11 +261,11 @@ export class Tenants {
   }
 
   #newTenant(name: string, weight: number): Tenant {
-    const { least, most, level } = this.#standings
+    const { least, most, level } = this.standings
     const before = this.#before.get(name)
     let carried = weight * this.#least(0)
     if (before !== undefined) {
-      const wants = before.wants && before.ask <= this.#standings.reach
+      const wants = before.wants && before.ask <= this.standings.reach
       const isContent = !wants && before.used * TIE < before.weight * level
       const own = isContent ? 0 : Math.min(most, before.used / before.weight - least)
       const ahead = Math.max(own, this.#least(wants ? before.ask / before.weight : 0))
@@ -295,11 +276,11 @@ export class Tenants {
   }
 
   #count({ weight, used, carried, isActive, ask, slot, wants, lends }: Tenant, sign: 1 | -1): void {
-    const { active, line, lineBefore, wanting, large, slot: now } = this.#standings
+    const { active, line, lineBefore, wanting, large, slot: now } = this.standings
     const one = { at: stratumOf(used / weight), weight, used, ask }
     if (isActive) {
       layer(active, one, sign)
-      this.#standings.carried += sign * carried
+      this.standings.carried += sign * carried
       if (wants) layer(wanting, one, sign)
       if (lends) layer(large, one, sign)
     }

@@ -291,16 +291,14 @@ export class Pool {
     const { need, tenants } = call
     const { limit, windowMs, quantum } = call.pool
     const present = this.#present(windowMs)
+    const { active, large, carried, reach } = this.#tenants.standings
     // Copies: the decision takes the asking tenant out of its stratum.
-    const claimants: Stake[] = [
-      ...this.#tenants.active.map((one) => ({ ...one })),
-      ...present.map(({ quiet }) => quiet),
-    ]
-    const lenders = this.#tenants.large.map((one) => ({ ...one }))
+    const claimants: Stake[] = [...active.map((one) => ({ ...one })), ...present.map(({ quiet }) => quiet)]
+    const lenders = large.map((one) => ({ ...one }))
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
-    const most = weights > 0 ? (limit + this.#tenants.carried) / weights : 0
+    const most = weights > 0 ? (limit + carried) / weights : 0
     // Idle credit at a member is available to those with claims there.
     const before = Math.min(most, this.#head.level)
     const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
@@ -321,7 +319,7 @@ export class Pool {
     if (need > 0 && graceMs > 0) member.waitMs = graceMs
     else if (tenants.length > 0) {
       const { tenant } = tenants[0]!
-      const { weight, used, carried, lends } = this.#tenants.placeOf(tenant, member)
+      const { weight, used, carried: ahead, lends } = this.#tenants.placeOf(tenant, member)
       const asker = { weight, used: used + member.idle }
       const full = Math.max(need, quantum)
       const keptHere = kept(member)
@@ -334,10 +332,10 @@ export class Pool {
         return left - Math.max(0, others - (idle - keptHere))
       }
       const free = freeAt(level, elapsed)
-      const exceeds = need > weight * this.#head.due - carried
+      const exceeds = need > weight * this.#head.due - ahead
       const lendable = claimsAt(lenders, level, elapsed)
       const lentPart = lendable > 0 ? this.#head.lent / lendable : 0
-      const available = Math.min(left + fuzz, this.#tenants.reach)
+      const available = Math.min(left + fuzz, reach)
       const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
@@ -407,7 +405,7 @@ export class Pool {
   /** Whether its call brings no lender, of those whose calls may be granted, less far per weight. */
   #isFirst({ weight: own, used: before }: Stake, cost: number, available: number): boolean {
     const tag = (before + cost) / own
-    return this.#tenants.large.every(
+    return this.#tenants.standings.large.every(
       ({ count, weight, used, ask }) => ask / count > available || (used + ask) / weight >= tag - 1e-9,
     )
   }

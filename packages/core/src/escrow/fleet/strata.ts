@@ -90,7 +90,7 @@ export interface Standings extends CostBounds {
   line: Strata
   lineBefore: Strata
   readonly wanting: Strata
-  /** Those that were refused more than their part of the limit. */
+  /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
   readonly large: Strata
   /** Total carried by the active tenants. */
   carried: number
