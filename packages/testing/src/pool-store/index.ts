@@ -126,6 +126,17 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     )
   })
 
+  add('lends the claim of a tenant that is ahead, if its call is more than its guarantee less that', async () => {
+    const all = members(terms(LONG_MS))
+    const { win } = await all.ask('early', 700)
+    assert.equal((await all.ask('late', 900)).grant, 0)
+    await all.ask('late', 0, { win: win + 1 })
+    assert.deepEqual((await all.ask('early', 0, { win: win + 1, back: 700 })).used, [700])
+    // Of 1700, half each is guaranteed. One has 700 of its half already: 400 is more than the rest, and less than a half.
+    assert.equal((await all.ask('early', 400)).grant, 0)
+    assert.equal((await all.ask('late', 900)).grant, 900)
+  })
+
   add('keeps pools apart: by name, and by the length of their windows', async () => {
     const first = terms(LONG_MS)
     const others = [

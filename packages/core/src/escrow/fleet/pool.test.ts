@@ -318,18 +318,6 @@ describe('the pool', () => {
     expect(ask('b', 320).grant).toBe(320)
   })
 
-  it('lends the claim of one that is ahead since the last window, if its call is more than its guarantee less that', () => {
-    const { clock, ask } = rig()
-    expect(ask('early', 700).grant).toBe(700)
-    expect(ask('late', 900).grant).toBe(0)
-    clock.advance(TERMS.windowMs)
-    ask('late', 0)
-    expect(ask('early', 0).used).toEqual([700])
-    // Of 1700, half each is guaranteed. One has 700 of its half already: 400 is more than the rest, and less than a half.
-    expect(ask('early', 400).grant).toBe(0)
-    expect(ask('late', 900).grant).toBe(900)
-  })
-
   it('refuses what it cannot work with, by name, and nothing has changed', () => {
     const { store, call, ask } = rig()
     ask('a', 10)
