@@ -1,4 +1,4 @@
-import { type LeaseCall, leaseOn, type PoolRecord, poolTerms, requireLease } from '@fairlead/core/escrow'
+import { type LeaseCall, leaseOn, type PoolRecord, requireLease } from '@fairlead/core/escrow'
 
 /** The rows that a statement returns. */
 export interface SqlRows {
@@ -42,7 +42,6 @@ export class EscrowPool {
   async fetch(request: Request): Promise<Response> {
     const call = (await request.json()) as LeaseCall
     try {
-      poolTerms(call.pool)
       requireLease(call)
     } catch (error) {
       return new Response(String(error), { status: 400 })

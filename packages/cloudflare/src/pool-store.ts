@@ -1,11 +1,4 @@
-import {
-  type LeaseAnswer,
-  type LeaseCall,
-  type PoolStore,
-  PoolStoreError,
-  poolTerms,
-  requireLease,
-} from '@fairlead/core/escrow'
+import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError, requireLease } from '@fairlead/core/escrow'
 import { requireFunction, requireOptions } from '@fairlead/core/internal'
 
 /** The methods of a Durable Object binding that this store calls. */
@@ -68,8 +61,8 @@ export class DurableObjectPoolStore implements PoolStore {
   }
 
   async #lease(call: LeaseCall): Promise<LeaseAnswer> {
-    const { name, windowMs } = poolTerms(call.pool)
     requireLease(call)
+    const { name, windowMs } = call.pool
     const response = await this.#fetch(JSON.stringify([name, windowMs]), JSON.stringify(call))
     if (!response.ok)
       throw new PoolStoreError('other', `the object answered ${response.status}: ${await response.text()}`)

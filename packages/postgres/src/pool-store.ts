@@ -6,7 +6,6 @@ import {
   type PoolRecord,
   type PoolStore,
   PoolStoreError,
-  poolTerms,
   requireLease,
   type StoreFailureKind,
 } from '@fairlead/core/escrow'
@@ -124,8 +123,8 @@ export class PostgresPoolStore implements PoolStore {
   }
 
   async lease(call: LeaseCall): Promise<LeaseAnswer> {
-    const { name, windowMs } = poolTerms(call.pool)
     requireLease(call)
+    const { name, windowMs } = call.pool
     const key = this.keyOf(name, windowMs)
     const answer = this.#leaseAfter(this.#last.get(key), key, call)
     const done = answer.catch(() => {})

@@ -83,6 +83,13 @@ if headLine then
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
 end
+local function readMembers()
+  local fields, all = {}, {}
+  for i = 1, count do fields[i] = 'm:' .. i end
+  local lines = read(key, fields)
+  for i = 1, count do all[i] = memberOf(lines[i]) end
+  return all
+end
 local function unheard() return max(0, awaited - heard) end
 -- For how long nothing is granted yet, because members have to be heard that may know of more.
 local function restOfGrace()
@@ -94,16 +101,10 @@ local function restOfGrace()
 end
 local TIE, RETRY = 1 + 1e-9, 1 / 20
 -- The costs that may be served in the next window, by the one that ends: the largest, and the least that was not.
-local function reachOf(all, wanted, before, failedBefore)
-  local quiet, weights = {0, 0, 0, 0}, 0
-  local fields = {}
-  for i = 1, count do fields[i] = 'm:' .. i end
-  local lines = read(key, fields)
-  for i = 1, count do
-    local m = memberOf(lines[i])
-    quiet[3], quiet[4] = quiet[3] + m.quietWeight, quiet[4] + m.quietUsed
-  end
-  weights = quiet[3]
+local function reachOf(all, wanted, last, before, failedBefore)
+  local quiet = {0, 0, 0, 0}
+  for i = 1, count do quiet[3], quiet[4] = quiet[3] + last[i].quietWeight, quiet[4] + last[i].quietUsed end
+  local weights = quiet[3]
   for i = 1, #all do weights = weights + all[i][3] end
   local left, due = max(0, limit - granted), 0
   if weights > 0 then due = (limit / weights) * TIE end
@@ -132,7 +133,8 @@ if now ~= win then
   if headLine and now == win + 1 then
     local wanted = strataOf(redis.call('HGET', key, 'wanting'))
     local all = strataOf(redis.call('HGET', key, 'active'))
-    reach, failed = reachOf(all, wanted, reachBefore, failedBefore)
+    local last = readMembers()
+    reach, failed = reachOf(all, wanted, last, reachBefore, failedBefore)
     for i = #wanted, 1, -1 do if wanted[i][5] / wanted[i][2] > reach then table.remove(wanted, i) end end
     if wanted[1] then
       leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
@@ -160,13 +162,9 @@ if now ~= win then
     for i = 1, #fields do if string.sub(fields[i], 1, 3) == 'id:' then ids[#ids + 1] = fields[i] end end
     local values = read(key, ids)
     for i = 1, #ids do names[tonumber(values[i])] = ids[i] end
-    local lines = {}
-    for i = 1, count do lines[i] = 'm:' .. i end
-    lines = read(key, lines)
-    for i = 1, count do
-      local m = memberOf(lines[i])
+    for i, m in ipairs(last) do
       local weight = weightOf(m)
-      if m.hasCalled == 1 and weight > 0 then
+      if m.hasCalled == 1 and (weight > 0 or m.ahead > 0) then
         members[#members + 1] = newMember(now * windowMs, m.seq - 0.5, weight, m.ahead)
         kept[#members] = names[i]
       end
@@ -193,10 +191,7 @@ if now ~= win then
   end
 else
   number = tonumber(redis.call('HGET', key, 'id:' .. name) or nil)
-  local fields = {}
-  for i = 1, count do fields[i] = 'm:' .. i end
-  local lines = read(key, fields)
-  for i = 1, count do members[i] = memberOf(lines[i]) end
+  members = readMembers()
   local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore', 'wanting', 'large')
   active, line, lineBefore, wanting = strataOf(strata[1]), strataOf(strata[2]), strataOf(strata[3]), strataOf(strata[4])
   large = strataOf(strata[5])
@@ -224,6 +219,13 @@ local elapsed = elapsedAt(nowMs)
 local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
+-- The member's part of all weight.
+local function partOfMe()
+  local weights = 0
+  for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
+  if weights > 0 then return weightOf(me) / weights end
+  return 0
+end
 
 ${LEASE_TENANTS}
 if seq >= me.seq then readTenants() end
@@ -389,10 +391,7 @@ if seq > me.seq then
   end
   me.grant = grant
   if wants > me.ahead and isHere and lostEpoch ~= epoch then
-    local present, mine = 0, 0
-    for i = 1, count do if isPresent(members[i]) then present = present + weightOf(members[i]) end end
-    if present > 0 then mine = (limit * weightOf(me)) / present end
-    local some = min(min(wants, mine) - me.ahead, limit - ahead)
+    local some = min(min(wants, limit * partOfMe()) - me.ahead, limit - ahead)
     if some > 0 then me.ahead, ahead = me.ahead + some, ahead + some end
   end
   me.held = min(max(0, left - grant), max(0, memberClaim(me, now, elapsed) - me.idle))
@@ -421,12 +420,8 @@ end
 local grant, room = 0, 0
 local isLast = seq == me.seq
 if isLast then grant, room = me.grant, me.room end
-local weights = 0
-for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
-local part = 0
-if weights > 0 then part = weightOf(me) / weights end
-local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.ahead, me.held, part, turn(), room,
-  me.waitMs}
+local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.ahead, me.held, partOfMe(), turn(),
+  room, me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, TENANT do

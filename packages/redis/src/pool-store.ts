@@ -3,7 +3,6 @@ import {
   type LeaseCall,
   type PoolStore,
   PoolStoreError,
-  poolTerms,
   requireLease,
   type StoreFailureKind,
 } from '@fairlead/core/escrow'
@@ -49,8 +48,8 @@ export class RedisPoolStore implements PoolStore {
   }
 
   async lease(call: LeaseCall): Promise<LeaseAnswer> {
-    const { name, limit, windowMs, quantum } = poolTerms(call.pool)
     requireLease(call)
+    const { name, limit, windowMs, quantum } = call.pool
     const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = '', ahead = 0, wants = 0 } = call
     const args = [
       ...[limit, windowMs, quantum, member, seq, win, holds, spent],

@@ -255,9 +255,9 @@ describe('a fleet on one pool, in bad weather', () => {
       expect(most(result)).toBeLessThanOrEqual(LIMIT)
       for (const window of [2, 4, 6, 7]) shares.push(result.windows[window]!.admitted / LIMIT)
     }
-    // Five of 160 such windows used .947 to .95, where the weather took the last calls; the others .96 and more.
-    expect(Math.min(...shares)).toBeGreaterThan(0.94)
-    expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(0.99)
+    // Of 640 such windows, the least used .97, where the weather took the last calls.
+    expect(Math.min(...shares)).toBeGreaterThan(0.96)
+    expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(0.995)
   })
 
   it('spends what was kept for each process while the store is away, where that is declared', async () => {

@@ -156,6 +156,14 @@ export class Plane {
     this.shrink(other.lowLevel / factor, other.highLevel / factor, other.lowFaded / factor, other.highFaded / factor)
   }
 
+  /** Adds another one, in the box in which both are valid. */
+  add(other: Plane): void {
+    this.weight += other.weight
+    this.fading += other.fading
+    this.passed += other.passed
+    this.shrink(other.lowLevel, other.highLevel, other.lowFaded, other.highFaded)
+  }
+
   /** Shrinks the box in which it is valid. */
   shrink(lowLevel: number, highLevel: number, lowFaded: number, highFaded: number): void {
     this.lowLevel = Math.max(this.lowLevel, lowLevel)
@@ -268,16 +276,6 @@ export class Claims {
   }
 }
 
-/** Numbers of a plane: three sums, two lower bounds, two upper ones. */
-const WIDTH = 7
-const WEIGHT = 0
-const FADING = 1
-const PASSED = 2
-const LOW_LEVEL = 3
-const LOW_FADED = 4
-const HIGH_LEVEL = 5
-const HIGH_FADED = 6
-
 /** The claim of the member at `slot` near this point. The plane is used at once, and may be reused afterwards. */
 type PlaneSource = (slot: number, level: number, faded: number) => Plane
 
@@ -289,21 +287,16 @@ type PlaneSource = (slot: number, level: number, faded: number) => Plane
 export class Planes {
   readonly #count: number
   /** Node 1 is the root, the children of n are 2n and 2n + 1, the members start at `count`. */
-  readonly #tree: Float64Array
+  readonly #tree: readonly Plane[]
 
   constructor(count: number) {
     this.#count = count
-    this.#tree = new Float64Array(2 * count * WIDTH)
-    this.clear()
+    this.#tree = Array.from({ length: 2 * count }, () => new Plane())
   }
 
   /** Clears all claims. */
   clear(): void {
-    for (let at = 0; at < this.#tree.length; at += WIDTH) {
-      this.#tree.fill(0, at, at + LOW_LEVEL)
-      this.#tree.fill(Number.NEGATIVE_INFINITY, at + LOW_LEVEL, at + HIGH_LEVEL)
-      this.#tree.fill(Number.POSITIVE_INFINITY, at + HIGH_LEVEL, at + WIDTH)
-    }
+    for (const plane of this.#tree) plane.clear()
   }
 
   set(slot: number, plane: Plane): void {
@@ -318,32 +311,16 @@ export class Planes {
 
   /** Adds the sum of all to `plane`. */
   addTo(plane: Plane): void {
-    const tree = this.#tree
-    plane.weight += tree[WIDTH + WEIGHT]!
-    plane.fading += tree[WIDTH + FADING]!
-    plane.passed += tree[WIDTH + PASSED]!
-    plane.shrink(
-      tree[WIDTH + LOW_LEVEL]!,
-      tree[WIDTH + HIGH_LEVEL]!,
-      tree[WIDTH + LOW_FADED]!,
-      tree[WIDTH + HIGH_FADED]!,
-    )
+    plane.add(this.#tree[1]!)
   }
 
   /** Decrease of a member's claim as its level fades. */
   fading(slot: number): number {
-    return this.#tree[(this.#count + slot) * WIDTH + FADING]!
+    return this.#tree[this.#count + slot]!.fading
   }
 
   #update(node: number, source: PlaneSource, level: number, faded: number): void {
-    const tree = this.#tree
-    const at = node * WIDTH
-    const isRight =
-      level >= tree[at + LOW_LEVEL]! &&
-      level <= tree[at + HIGH_LEVEL]! &&
-      faded >= tree[at + LOW_FADED]! &&
-      faded <= tree[at + HIGH_FADED]!
-    if (isRight) return
+    if (this.#tree[node]!.covers(level, faded)) return
     if (node >= this.#count) {
       this.#write(node, source(node - this.#count, level, faded))
       return
@@ -354,25 +331,14 @@ export class Planes {
   }
 
   #write(node: number, plane: Plane): void {
-    const at = node * WIDTH
-    const tree = this.#tree
-    tree[at + WEIGHT] = plane.weight
-    tree[at + FADING] = plane.fading
-    tree[at + PASSED] = plane.passed
-    tree[at + LOW_LEVEL] = plane.lowLevel
-    tree[at + LOW_FADED] = plane.lowFaded
-    tree[at + HIGH_LEVEL] = plane.highLevel
-    tree[at + HIGH_FADED] = plane.highFaded
+    const own = this.#tree[node]!
+    own.clear()
+    own.add(plane)
   }
 
   #pull(node: number): void {
-    const tree = this.#tree
-    const at = node * WIDTH
-    const left = 2 * at
-    const right = left + WIDTH
-    for (let i = WEIGHT; i <= PASSED; i++) tree[at + i] = tree[left + i]! + tree[right + i]!
-    for (let i = LOW_LEVEL; i <= LOW_FADED; i++) tree[at + i] = Math.max(tree[left + i]!, tree[right + i]!)
-    for (let i = HIGH_LEVEL; i <= HIGH_FADED; i++) tree[at + i] = Math.min(tree[left + i]!, tree[right + i]!)
+    this.#write(node, this.#tree[2 * node]!)
+    this.#tree[node]!.add(this.#tree[2 * node + 1]!)
   }
 }
 

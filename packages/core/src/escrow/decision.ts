@@ -1,4 +1,4 @@
-import { fail } from '../options.js'
+import { fail, show } from '../options.js'
 import type { Reserve } from './budget.js'
 
 /**
@@ -144,6 +144,16 @@ export class EscrowTicket<Reason extends string = EscrowReason> implements Omit<
     this.#window = -1
     return time
   }
+}
+
+/** A decision as its escrow sees it. Throws a `TypeError` if it is another one's. */
+export function ticketOf<Ticket extends EscrowTicket<string>>(
+  kind: abstract new (...all: never[]) => Ticket,
+  owner: object,
+  decision: object,
+): Ticket {
+  if (decision instanceof kind && decision.owner === owner) return decision
+  throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
 }
 
 /** An escrow's state, as plain JSON. */

@@ -9,6 +9,7 @@ import {
   EscrowTicket,
   NOTHING_SETTLED,
   type Settled,
+  ticketOf,
 } from './decision.js'
 import { type Estimate, Estimates } from './estimates.js'
 import type { Places, WeightedPlace } from './hierarchy.js'
@@ -131,7 +132,7 @@ export class WeightedFairEscrow {
    */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    const ticket = this.#own(decision)
+    const ticket = ticketOf(EscrowTicket, this, decision)
     const nowMs = this.#catchUp()
     const { tenant, cost, reserved, atMs } = ticket
     const change = actualCost - reserved
@@ -152,7 +153,7 @@ export class WeightedFairEscrow {
    */
   charge(decision: EscrowDecision, costSoFar: number): Settled {
     requireNumber('costSoFar', costSoFar, 0, Number.MAX_SAFE_INTEGER)
-    const ticket = this.#own(decision)
+    const ticket = ticketOf(EscrowTicket, this, decision)
     const nowMs = this.#catchUp()
     const change = costSoFar - ticket.reserved
     if (change <= 0) return NOTHING_SETTLED
@@ -225,11 +226,6 @@ export class WeightedFairEscrow {
       refused: this.#refused,
       heaviest: ledger.heaviest(HEAVIEST),
     }
-  }
-
-  #own(decision: EscrowDecision): EscrowTicket {
-    if (decision instanceof EscrowTicket && decision.owner === this) return decision
-    throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
   }
 
   #change({ place }: EscrowTicket, change: number, atMs: number): Settled {

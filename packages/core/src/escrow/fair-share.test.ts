@@ -42,7 +42,7 @@ describe('WeightedFairShare', () => {
     clock.advance(1000)
     expect(share.refund(share.check('a', 100))).toEqual({ settled: true, unpaid: 0 })
     expect(share.snapshot()).toMatchObject({ used: 0, tenants: 1, resetAtMs: 2000 })
-    expect(() => share.settle({ ...two }, 1)).toThrow('decision must come from check of this share')
+    expect(() => share.settle({ ...two }, 1)).toThrow('decision must come from check of this escrow')
   })
 
   it('loses no unit, and gives none away, by rounding', () => {

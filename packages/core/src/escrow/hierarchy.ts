@@ -97,33 +97,26 @@ export class Places {
  * Throws a `TypeError` or `RangeError` that names the fault: a bad weight, a tenant that occurs twice.
  */
 export function hierarchy(root: HierarchyNode): Hierarchy {
-  const tenants = new Set<string>()
-  requireNode('hierarchy', root, tenants)
-  if (root.children === undefined) throw new TypeError('hierarchy must have children')
-  return new Hierarchy(copy(root))
+  const checked = checkedNode('hierarchy', root, new Set())
+  if (checked.children === undefined) throw new TypeError('hierarchy must have children')
+  return new Hierarchy(checked)
 }
 
-function requireNode(where: string, node: HierarchyNode, tenants: Set<string>): void {
+/** A checked copy, which the caller cannot change afterwards. */
+function checkedNode(where: string, node: HierarchyNode, tenants: Set<string>): HierarchyNode {
   requireOptions(where, node, ['name', 'weight', 'children'])
   const { name, weight, children } = node
   requireText(`${where}: name`, name)
   const path = where === 'hierarchy' ? name : `${where}/${name}`
   if (weight !== undefined) requireWeight(`${path}: weight`, weight)
+  const own = weight === undefined ? {} : { weight }
   if (children === undefined) {
     if (tenants.has(name)) throw new TypeError(`hierarchy must have each tenant once, got ${show(name)} twice`)
     tenants.add(name)
-    return
+    return { name, ...own }
   }
   if (!Array.isArray(children)) throw new TypeError(`${path}: children must be an array, got ${show(children)}`)
-  for (const child of children) requireNode(path, child, tenants)
-}
-
-/** A copy that the caller cannot change afterwards. */
-function copy({ name, weight, children }: HierarchyNode): HierarchyNode {
-  const node: HierarchyNode = { name }
-  if (weight !== undefined) node.weight = weight
-  if (children !== undefined) node.children = children.map(copy)
-  return node
+  return { name, ...own, children: children.map((child) => checkedNode(path, child, tenants)) }
 }
 
 /** Checks the options `tree` and `groupOf`. */

@@ -142,7 +142,7 @@ export class Ledger {
     this.#root.part = 1
     if (memory === undefined) return
     if (memory.kept.length > 0) this.#bringBack(memory)
-    for (const [name, one] of memory.left) this.#roster.absent.all.set(name, one)
+    for (const [name, one] of memory.left) this.#roster.absent.set(name, one)
   }
 
   #bringBack(memory: Memory): void {
@@ -295,7 +295,7 @@ export class Ledger {
       const { parent: group, isNamed, due } = tenant
       const { name, weight } = isShared ? this.#stranger : tenant
       const isHungry = this.#budget.exceedsPart({ used: 0, elsewhere: 0, due }, cost)
-      this.#roster.absent.note(name, { weight, group, isNamed, returnMs, isHungry })
+      this.#roster.note(name, { weight, group, isNamed, returnMs, isHungry })
     }
     if (!tenant.active) return
     this.#return(tenant)
@@ -339,7 +339,7 @@ export class Ledger {
   /** Notes that a tenant owes an amount for a past window. */
   oweLate(name: string, weight: number, amount: number, place: Place = this.#anywhere): Settled {
     const tenant = this.#roster.get(name)
-    if (tenant === undefined) this.#roster.absent.note(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
+    if (tenant === undefined) this.#roster.note(name, { ...place, weight, returnMs: 0, isHungry: false }, amount)
     else this.owe(tenant.place, amount)
     return { settled: true, unpaid: amount }
   }

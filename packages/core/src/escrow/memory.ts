@@ -1,6 +1,6 @@
 import { type Budget, RETRY, TIE } from './budget.js'
 import type { Group } from './group.js'
-import type { Absent, Node, Place, Roster, Tenant } from './tenants.js'
+import type { Absent, Node, Roster, Tenant } from './tenants.js'
 
 /**
  * The parts of the places for strangers that those of the last window may take: those that were active, and those that
@@ -13,11 +13,8 @@ const KEPT_REFUSED = 1 / 4
 const MOST_CARRIED = 1e6
 
 /** A tenant of the last window that counts in this one. */
-export interface Kept extends Place {
+export interface Kept extends Omit<Absent, 'isHungry'> {
   readonly name: string
-  readonly weight: number
-  readonly debt: number
-  readonly returnMs: number
   /** The cost above its part of the limit for which it was last refused, or Infinity. */
   readonly exceeds: number
   readonly standing: Share
@@ -95,7 +92,7 @@ export class Memory {
     for (const tenant of known)
       if (!served.has(tenant)) keep(tenant, tenant.name, this.#standingOf(tenant, wants(tenant)), tenant.exceeds)
     let strangers = 0
-    for (const [name, one] of roster.absent.all) {
+    for (const [name, one] of roster.absent) {
       if (one.returnMs <= budget.startMs && one.debt === 0) continue
       if (one.isNamed || strangers++ < roomRefused) keep(one, name, this.#newcomer(one.group, one.isHungry))
       else this.left.set(name, one)

@@ -9,6 +9,7 @@ import {
   EscrowTicket,
   NOTHING_SETTLED,
   type Settled,
+  ticketOf,
 } from './decision.js'
 import { LEAST_RETRY_MS } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from './options.js'
@@ -201,12 +202,11 @@ export class WeightedFairShare {
   /** As {@link WeightedFairEscrow.settle}. */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    if (!(decision instanceof EscrowTicket) || decision.owner !== this)
-      throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
+    const ticket = ticketOf(EscrowTicket, this, decision)
     this.#catchUp()
-    if (decision.settleIn(this.#windows.count) !== 'now') return NOTHING_SETTLED
-    const account = this.#accounts[decision.place]!
-    const change = actualCost - decision.cost
+    if (ticket.settleIn(this.#windows.count) !== 'now') return NOTHING_SETTLED
+    const account = this.#accounts[ticket.place]!
+    const change = actualCost - ticket.cost
     const charged = Math.max(-account.used, Math.min(change, Math.max(0, this.#left)))
     account.used += charged
     this.#left = Math.min(this.#limit, this.#left - charged)

@@ -152,8 +152,8 @@ export class Roster {
   /** The active ones, and after them those of earlier windows. */
   readonly #tenants: Tenant[]
   readonly #byName: Map<string, Tenant> = new Map()
-  /** Tenants that are not active. */
-  readonly absent: Absentees
+  /** Tenants that are not active, with room for `most` strangers. */
+  readonly absent: Map<string, Absent> = new Map()
   readonly most: number
   #count = 0
   #strangers = 0
@@ -161,7 +161,6 @@ export class Roster {
   constructor(root: Group, most: number) {
     this.#tenants = [new Tenant(root, 0)]
     this.most = most
-    this.absent = new Absentees(most)
   }
 
   get count(): number {
@@ -190,7 +189,7 @@ export class Roster {
   prepare(name: string, weight: number, { group, isNamed }: Place): Tenant {
     const tenant = this.#tenants[this.#count]!
     tenant.become(name, weight, group, isNamed)
-    tenant.debt = this.absent.all.get(name)?.debt ?? 0
+    tenant.debt = this.absent.get(name)?.debt ?? 0
     return tenant
   }
 
@@ -202,8 +201,18 @@ export class Roster {
       return
     }
     this.#byName.set(tenant.name, tenant)
-    this.absent.all.delete(tenant.name)
+    this.absent.delete(tenant.name)
     if (!tenant.isNamed) this.#strangers++
+  }
+
+  /**
+   * One that is not active was refused, as `one` states; or it owes an amount, and counts like `one` if it was not
+   * refused.
+   */
+  note(name: string, one: Omit<Absent, 'debt'>, owes = 0): void {
+    const known = this.absent.get(name)
+    if (known === undefined && !one.isNamed && this.absent.size >= this.most) return
+    this.absent.set(ownCopy(name), { ...one, ...(owes > 0 && known), debt: (known?.debt ?? 0) + owes })
   }
 
   /** The `most` with the largest use. */
@@ -217,7 +226,7 @@ export class Roster {
 
   clear(): void {
     this.#byName.clear()
-    this.absent.all.clear()
+    this.absent.clear()
     this.#count = 0
     this.#strangers = 0
   }
@@ -237,21 +246,4 @@ export interface Absent extends Place {
   /** It was refused more than its part of the limit. */
   readonly isHungry: boolean
   readonly debt: number
-}
-
-/** Those of a window, by name. There is room for `most` strangers. */
-export class Absentees {
-  readonly all: Map<string, Absent> = new Map()
-  readonly #most: number
-
-  constructor(most: number) {
-    this.#most = most
-  }
-
-  /** It was refused, as `one` states; or it owes an amount, and counts like `one` if it was not refused. */
-  note(name: string, one: Omit<Absent, 'debt'>, owes = 0): void {
-    const known = this.all.get(name)
-    if (known === undefined && !one.isNamed && this.all.size >= this.#most) return
-    this.all.set(ownCopy(name), { ...one, ...(owes > 0 && known), debt: (known?.debt ?? 0) + owes })
-  }
 }

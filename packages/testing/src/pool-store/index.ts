@@ -126,6 +126,17 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     )
   })
 
+  add('lends the claim of a tenant that is ahead, if its call is more than its guarantee less that', async () => {
+    const all = members(terms(LONG_MS))
+    const { win } = await all.ask('early', 700)
+    assert.equal((await all.ask('late', 900)).grant, 0)
+    await all.ask('late', 0, { win: win + 1 })
+    assert.deepEqual((await all.ask('early', 0, { win: win + 1, back: 700 })).used, [700])
+    // Of 1700, half each is guaranteed. One has 700 of its half already: 400 is more than the rest, and less than a half.
+    assert.equal((await all.ask('early', 400)).grant, 0)
+    assert.equal((await all.ask('late', 900)).grant, 900)
+  })
+
   add('keeps pools apart: by name, and by the length of their windows', async () => {
     const first = terms(LONG_MS)
     const others = [
@@ -200,6 +211,17 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     assert.equal(later.ahead, 750)
     assert.deepEqual([later.mark.ahead, later.mark.total], [1_000, 40])
     assert.equal((await all.ask('b', 10, { ahead: 0 })).mark.ahead, 750)
+  })
+
+  add('counts credit of a window that begins once, also of a member whose tenants have gone', async () => {
+    const all = members(terms(LONG_MS))
+    const { win } = await all.ask('a', 10)
+    assert.equal((await all.ask('a', 10, { wants: 100 })).ahead, 100)
+    const tenants = [{ tenant: 'of a', weight: 1, used: 10, rate: 0, ask: 0 }]
+    const { mark } = await all.ask('a', 0, { tenants, wants: 100 })
+    assert.equal(mark.ahead, 100)
+    const begun = await all.ask('a', 10, { win: win + 1, holds: 100, spent: 100, ahead: 0 })
+    assert.deepEqual([begun.win, begun.grant, begun.mark.total], [win + 1, 10, 110])
   })
 
   if (forget !== undefined)

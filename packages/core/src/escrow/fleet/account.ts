@@ -81,6 +81,8 @@ export class PoolAccount {
   win = -1
   /** Credit of the next window. */
   ahead = 0
+  /** Amount that the pool reserved for this member beyond what it granted, at its last answer. */
+  held = 0
   /** Use per weight up to which a tenant may spend without asking. */
   turn: number = Number.MAX_VALUE
   /** End of the credit, on this process's clock. */
@@ -115,8 +117,7 @@ export class PoolAccount {
   /** Until this time the window before may not have ended; `#spare` is its remaining credit. */
   #opensMs: number = Number.NEGATIVE_INFINITY
   #spare = 0
-  /** The amount that the pool reserved beyond that, when, and the part that this member has spent or let pass. */
-  #held = 0
+  /** When the pool reserved the {@link held} amount, and the part that this member has spent or let pass. */
   #heldAtMs = 0
   #passed = 0
   /** Number of occasions on which the machine may have slept. */
@@ -151,11 +152,6 @@ export class PoolAccount {
     return this.#overByMs - this.usableUntilMs
   }
 
-  /** Amount that the pool reserved for this member beyond that, at its last answer. */
-  get held(): number {
-    return this.#held
-  }
-
   /** The machine may have slept: nothing is spent until the store has answered a call that is sent from now on. */
   doubt(): void {
     this.isDoubted = true
@@ -183,7 +179,7 @@ export class PoolAccount {
    * window ends, may have been lent to others by now.
    */
   heldAt(nowMs: number): number {
-    return this.isDoubted ? 0 : Math.max(0, this.#held - this.#passedAt(nowMs))
+    return this.isDoubted ? 0 : Math.max(0, this.held - this.#passedAt(nowMs))
   }
 
   /** A part of the reserved amount was spent. */
@@ -194,11 +190,11 @@ export class PoolAccount {
   #passedAt(nowMs: number): number {
     const restMs = this.usableUntilMs - this.#heldAtMs
     const faded = restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
-    return Math.max(this.#passed, this.#held * faded)
+    return Math.max(this.#passed, this.held * faded)
   }
 
   #hold(amount: number, nowMs: number): void {
-    this.#held = amount
+    this.held = amount
     this.#heldAtMs = nowMs
     this.#passed = 0
   }

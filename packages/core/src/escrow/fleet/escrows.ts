@@ -3,7 +3,7 @@ import { requireFunction, requireNumber, requireOptions, requireText, show } fro
 import { randomId, systemRandom } from '../../random.js'
 import { andThen } from '../../rejection.js'
 import { requireWeight } from '../../weight.js'
-import { NOTHING_SETTLED, type Settled } from '../decision.js'
+import { NOTHING_SETTLED, type Settled, ticketOf } from '../decision.js'
 import type { Group } from '../group.js'
 import type { Places } from '../hierarchy.js'
 import { requireCost, requireLimit, requireTenant } from '../options.js'
@@ -18,7 +18,6 @@ import {
   LeasedTicket,
   leasedSettings,
   requireStore,
-  ticketOf,
 } from './options.js'
 import { PoolMember } from './pool-member.js'
 import { type PoolStore, type PoolTerms, poolTerms } from './store.js'
@@ -100,13 +99,13 @@ class DrawingEscrow {
    */
   settle(decision: LeasedDecision, actualCost: number): Settled | Promise<Settled> {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    const ticket = ticketOf(this, decision)
+    const ticket = ticketOf(LeasedTicket, this, decision)
     return ticket.member?.settle(ticket, actualCost) ?? NOTHING_SETTLED
   }
 
   /** Reports the cost so far, before settlement: charged as far as the credit of this member reaches. Makes no call. */
   charge(decision: LeasedDecision, costSoFar: number): void {
-    const ticket = ticketOf(this, decision)
+    const ticket = ticketOf(LeasedTicket, this, decision)
     ticket.member?.charge(ticket, costSoFar)
   }
 

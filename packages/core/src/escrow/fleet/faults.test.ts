@@ -317,41 +317,69 @@ describe('processes that end', () => {
     for (const sum of fleet.admitted.values()) expect(sum).toBeLessThanOrEqual(LIMIT)
   })
 
-  it.each([
+  type Ending = 'close' | 'die' | 'go on without requests'
+
+  /** What tenants of one process get in each window but the first, and as many whose processes are replaced. */
+  async function replace(times: number, how: Ending, tenants: number, windows: number) {
+    const fleet = new Fleet()
+    const got = Array.from({ length: windows }, () => ({ stays: 0, replaced: 0 }))
+    const load = (escrow: LeasedFairEscrow, side: 'stays' | 'replaced', fromMs: number, toMs?: number): void => {
+      const counted = {
+        check: async (tenant: string, cost: number) => {
+          const decision = await escrow.check(tenant, cost)
+          const window = got[Math.floor(fleet.world.clock() / WINDOW_MS) - 10]
+          if (decision.allowed && window !== undefined) window[side] += cost
+          return decision
+        },
+      } as LeasedFairEscrow
+      const everyMs = 0.8 * tenants
+      for (let i = 0; i < tenants; i++)
+        fleet.load(counted, `${side}${i}`, 1, everyMs, fromMs + (i * everyMs) / tenants, toMs)
+    }
+    load(fleet.escrow(), 'stays', 10_000)
+    const untilMs = 10_000 + windows * WINDOW_MS
+    for (let fromMs = 10_000; fromMs < untilMs; fromMs += WINDOW_MS / times) {
+      const endMs = fromMs + WINDOW_MS / times
+      const store = fleet.line()
+      const escrow = fleet.escrow({ store })
+      load(escrow, 'replaced', fromMs, endMs)
+      if (how === 'close') fleet.at(endMs, () => void escrow.close())
+      else if (how === 'die')
+        fleet.at(endMs, () => {
+          store.isCut = true
+        })
+    }
+    await fleet.run(untilMs)
+    for (const sum of fleet.admitted.values()) expect(sum).toBeLessThanOrEqual(LIMIT)
+    return got.slice(1)
+  }
+
+  const endings: [number, Ending][] = [
     [3, 'close'],
     [9, 'close'],
     [3, 'die'],
     [9, 'die'],
-  ] as const)('gain nothing by it: replaced %d times in each window, where they %s', async (times, how) => {
-    const fleet = new Fleet()
-    const got = new Map<string, number>()
-    const load = (escrow: LeasedFairEscrow, side: string, fromMs: number, toMs?: number): void => {
-      const counted = {
-        check: async (tenant: string, cost: number) => {
-          const decision = await escrow.check(tenant, cost)
-          const of = `${side} ${Math.floor(fleet.world.clock() / WINDOW_MS)}`
-          if (decision.allowed) got.set(of, (got.get(of) ?? 0) + cost)
-          return decision
-        },
-      } as LeasedFairEscrow
-      for (let i = 0; i < 5; i++) fleet.load(counted, `${side}${i}`, 1, 4, fromMs + i / 10, toMs)
-    }
-    load(fleet.escrow(), 'stays', 10_000)
-    for (let fromMs = 10_000; fromMs < 15_000; fromMs += WINDOW_MS / times) {
-      const endMs = fromMs + WINDOW_MS / times
-      const escrow = fleet.escrow()
-      load(escrow, 'replaced', fromMs, endMs)
-      if (how === 'close') fleet.at(endMs, () => void escrow.close())
-    }
-    await fleet.run(15_000)
-    for (const win of [11, 12, 13, 14]) {
-      // What one that died held is lost, and what it spent since its last call is not known.
-      const known = how === 'close' ? 0.01 : 0.04
-      expect(got.get(`replaced ${win}`)).toBeLessThanOrEqual((1 / 2 + known) * LIMIT)
-      expect(got.get(`stays ${win}`)).toBeGreaterThanOrEqual((1 / 2 - known) * LIMIT)
-      expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+    [3, 'go on without requests'],
+    [9, 'go on without requests'],
+  ]
+
+  it.each(endings)('gain nothing by it: replaced %d times in each window, where they %s', async (times, how) => {
+    for (const { stays, replaced } of await replace(times, how, 5, 5)) {
+      const most = how === 'close' ? 0.01 : 0.04
+      expect(replaced).toBeLessThanOrEqual((1 / 2 + most) * LIMIT)
+      expect(stays).toBeGreaterThanOrEqual((1 / 2 - most) * LIMIT)
     }
   })
+
+  it.each(byWidth<Ending[]>([], ['close', 'die', 'go on without requests']))(
+    'gain nothing over ten windows, and less than an eighth in one, where shares are half a quantum and they %s',
+    async (how) => {
+      const windows = await replace(1, how, 100, 11)
+      const sum = (of: 'stays' | 'replaced'): number => windows.reduce((total, window) => total + window[of], 0)
+      expect(sum('replaced') / (sum('stays') + sum('replaced'))).toBeLessThan(0.51)
+      for (const { replaced } of windows) expect(replaced).toBeLessThan((1 / 2 + 1 / 8) * LIMIT)
+    },
+  )
 
   it.each(['has just failed', 'is about to fail'])('hand back credit also where a call %s', async (when) => {
     const fleet = new Fleet()

@@ -75,7 +75,7 @@ export class GroupStore implements PoolStore {
     // The missing amount comes with the next call to the pool above, which may be one for this.
     this.#promise(call)
     if (call.seq === this.#last.seq) return this.#last.amount
-    this.#giveBack(this.#outIn(call.win) - call.holds)
+    this.#giveBack((call.win === this.#win ? this.#out : 0) - call.holds)
     const amount = call.need > 0 ? this.#take(call.need, call.pool.quantum) : 0
     const taken = { seq: call.seq, amount }
     this.#last = taken
@@ -125,10 +125,6 @@ export class GroupStore implements PoolStore {
   /** The amount that the group may hold of the next window. */
   #promise({ win, ahead = 0, wants = 0 }: LeaseCall): number {
     return this.#above.groups.promise(this.#group, win, ahead, wants)
-  }
-
-  #outIn(win: number): number {
-    return win === this.#win ? this.#out : 0
   }
 
   #giveBack(amount: number): void {

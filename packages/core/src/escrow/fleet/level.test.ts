@@ -1,16 +1,17 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Claimant, claimOf, claimsAt, levelOf } from './strata.js'
+import type { Stake } from './store.js'
+import { claimOf, claimsAt, levelOf } from './strata.js'
 
 /** Numbers that are not so small that nothing can be divided by them. */
 const thousandths = (most: number) => fc.integer({ min: 0, max: most * 1_000 }).map((n) => n / 1_000)
 
-const claimant: fc.Arbitrary<Claimant> = fc.record({
+const claimant: fc.Arbitrary<Stake> = fc.record({
   weight: fc.oneof(fc.integer({ min: 1, max: 8 }), thousandths(100), fc.constant(0)),
-  granted: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 100 }), thousandths(100)),
+  used: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 100 }), thousandths(100)),
 })
-const claimants: fc.Arbitrary<Claimant[]> = fc.array(claimant, { minLength: 1, maxLength: 12 })
+const claimants: fc.Arbitrary<Stake[]> = fc.array(claimant, { minLength: 1, maxLength: 12 })
 const part: fc.Arbitrary<number> = fc.oneof(fc.constantFrom(0, 0.5), thousandths(0.999))
 
 describe('the level', () => {
@@ -36,8 +37,8 @@ describe('the level', () => {
 
   it('is the even share while nobody had more than it', () => {
     const all = [
-      { weight: 4, granted: 100 },
-      { weight: 1, granted: 0 },
+      { weight: 4, used: 100 },
+      { weight: 1, used: 0 },
     ]
     expect(levelOf(all, 200, 900, 0)).toBe(200)
   })
@@ -45,8 +46,8 @@ describe('the level', () => {
   it('falls so far that a latecomer shares only what is left', () => {
     // The early one has 600 of 1000; both are worth the same, and 400 are left for what they lack together.
     const all = [
-      { weight: 1, granted: 600 },
-      { weight: 1, granted: 0 },
+      { weight: 1, used: 600 },
+      { weight: 1, used: 0 },
     ]
     expect(levelOf(all, 500, 400, 0)).toBe(400)
     expect(levelOf(all, 500, 0, 0)).toBe(0)
@@ -54,14 +55,14 @@ describe('the level', () => {
 })
 
 describe('a claim', () => {
-  it('is the guarantee less what was granted', () => {
-    expect(claimOf({ weight: 4, granted: 100 }, 200, 0)).toBe(700)
-    expect(claimOf({ weight: 4, granted: 900 }, 200, 0)).toBe(0)
+  it('is the guarantee less what was used', () => {
+    expect(claimOf({ weight: 4, used: 100 }, 200, 0)).toBe(700)
+    expect(claimOf({ weight: 4, used: 900 }, 200, 0)).toBe(0)
   })
 
   it('fades evenly for a member that is behind the pace, and not for one that keeps it', () => {
-    expect(claimOf({ weight: 1, granted: 0 }, 200, 0.25)).toBe(150)
-    expect(claimOf({ weight: 1, granted: 50 }, 200, 0.25)).toBe(150)
-    expect(claimOf({ weight: 1, granted: 60 }, 200, 0.25)).toBe(140)
+    expect(claimOf({ weight: 1, used: 0 }, 200, 0.25)).toBe(150)
+    expect(claimOf({ weight: 1, used: 50 }, 200, 0.25)).toBe(150)
+    expect(claimOf({ weight: 1, used: 60 }, 200, 0.25)).toBe(140)
   })
 })

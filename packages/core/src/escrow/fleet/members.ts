@@ -1,5 +1,5 @@
 import { TIE } from '../budget.js'
-import type { TenantReport } from './store.js'
+import type { Stake, TenantReport } from './store.js'
 import {
   budgetOf,
   claimOf,
@@ -92,41 +92,22 @@ export class Tenants {
   #tenants: Map<string, Tenant> = new Map()
   /** Those of the window before. */
   #before: Map<string, Tenant> = new Map()
-  readonly #standings: Standings
+  /** All of them as sums. */
+  readonly standings: Standings
 
   constructor(standings: Standings = newStandings()) {
-    this.#standings = standings
-  }
-
-  /** Those that are active. */
-  get active(): readonly Stratum[] {
-    return this.#standings.active
+    this.standings = standings
   }
 
   /** Those in line: refused in this slot of time, or in the last. */
   *line(): Iterable<Stratum> {
-    yield* this.#standings.lineBefore
-    yield* this.#standings.line
-  }
-
-  /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
-  get large(): readonly Stratum[] {
-    return this.#standings.large
-  }
-
-  /** Costs above this have no precedence. */
-  get reach(): number {
-    return this.#standings.reach
-  }
-
-  /** Total carried by the active tenants. */
-  get carried(): number {
-    return this.#standings.carried
+    yield* this.standings.lineBefore
+    yield* this.standings.line
   }
 
   /** Time advances: a tenant refused two slots ago is no longer in line. */
   moveTo(slot: number): void {
-    const standings = this.#standings
+    const standings = this.standings
     if (slot === standings.slot) return
     standings.lineBefore = slot === standings.slot + 1 ? standings.line : []
     standings.line = []
@@ -152,7 +133,7 @@ export class Tenants {
       this.#tenants.set(name, tenant)
     }
     this.#count(tenant, -1)
-    for (const [at, place] of tenant.places) count(tenant, at, place, -1)
+    weigh(tenant, -1)
     const place = tenant.places.get(member)
     if (ask > 0) tenant.wants = true
     else if (used > (place?.used ?? 0)) tenant.wants = false
@@ -174,15 +155,13 @@ export class Tenants {
     tenant.isActive = rates > 0
     if (ask > 0) {
       tenant.ask = ask
-      tenant.slot = this.#standings.slot
+      tenant.slot = this.standings.slot
       if (ask > weight * due - tenant.carried) tenant.lends = true
     }
     const share = tenant.used / weight
     tenant.place = share < level * elapsed ? 'behind' : share < level ? 'ahead' : 'over'
-    for (const [at, each] of tenant.places) {
-      each.part = rates > 0 && isPresent(at) ? each.rate / rates : 0
-      count(tenant, at, each, 1)
-    }
+    for (const [at, each] of tenant.places) each.part = rates > 0 && isPresent(at) ? each.rate / rates : 0
+    weigh(tenant, 1)
     this.#count(tenant, 1)
   }
 
@@ -197,14 +176,14 @@ export class Tenants {
     const grant = decide()
     tenant.wants = grant <= 0
     if (grant > 0) {
-      if (need >= this.#standings.failed) this.#standings.failed = Number.MAX_VALUE
-      for (const [at, place] of tenant.places) count(tenant, at, place, -1)
+      if (need >= this.standings.failed) this.standings.failed = Number.MAX_VALUE
+      weigh(tenant, -1)
       tenant.places.get(member)!.used += grant
       tenant.used += grant
-      for (const [at, place] of tenant.places) count(tenant, at, place, 1)
+      weigh(tenant, 1)
     } else {
       tenant.ask = need
-      tenant.slot = this.#standings.slot
+      tenant.slot = this.standings.slot
       if (exceeds) tenant.lends = true
     }
     this.#count(tenant, 1)
@@ -212,9 +191,9 @@ export class Tenants {
   }
 
   /** A reported tenant, and the member's part of it. */
-  placeOf(name: string, member: Weighed): Pick<Tenant, 'weight' | 'used' | 'carried' | 'lends'> & { part: number } {
-    const { weight, used, carried, lends, places } = this.#tenants.get(name)!
-    return { weight, used, carried, lends, part: places.get(member)!.part }
+  placeOf(name: string, member: Weighed): Tenant & { part: number } {
+    const tenant = this.#tenants.get(name)!
+    return { ...tenant, part: tenant.places.get(member)!.part }
   }
 
   /**
@@ -252,28 +231,28 @@ export class Tenants {
    * A window begins: the next one, or a later one. `level` is the guarantee of weight 1 in the last, `left` its unused
    * rest, and `quiet` sums up the tenants that were not named.
    */
-  begin(isNext: boolean, level: number, limit: number, left: number, quiet: Sum): void {
+  begin(isNext: boolean, level: number, limit: number, left: number, quiet: Stake): void {
     this.#before = isNext ? this.#tenants : new Map()
     this.#tenants = new Map()
-    const last = this.#standings
+    const last = this.standings
     const { active, carried } = last
     const costs = reachOf(last, limit, left, quiet)
     const wanting = last.wanting.filter(({ ask, count }) => ask / count <= costs.reach)
-    Object.assign(this.#standings, newStandings())
+    Object.assign(this.standings, newStandings())
     const [first] = wanting
-    if (isNext) Object.assign(this.#standings, costs)
+    if (isNext) Object.assign(this.standings, costs)
     if (!isNext || first === undefined) return
     const least = first.used / first.weight
     const most = wanting.reduce((most, { ask, weight }) => Math.max(most, ask / weight), level)
     const aheadOf = ({ used, weight }: Stratum): number => Math.max(0, Math.min(most, used / weight - least))
     const entry = levelBelow(wanting, aheadOf, budgetOf(active, level) - carried)
     const all = wanting.reduce((all, one) => Math.min(all, Math.max(aheadOf(one), entry - one.ask / one.weight)), entry)
-    Object.assign(this.#standings, { least: least + all, most: most - all, entry: entry - all, level })
+    Object.assign(this.standings, { least: least + all, most: most - all, entry: entry - all, level })
   }
 
   /** The least amount, per weight, of one that waits for `ask`. */
   #least(ask: number): number {
-    return Math.max(0, this.#standings.entry - ask)
+    return Math.max(0, this.standings.entry - ask)
   }
 
   /** What is carried with another weight: additional weight begins as a newcomer does. */
@@ -282,11 +261,11 @@ export class Tenants {
   }
 
   #newTenant(name: string, weight: number): Tenant {
-    const { least, most, level } = this.#standings
+    const { least, most, level } = this.standings
     const before = this.#before.get(name)
     let carried = weight * this.#least(0)
     if (before !== undefined) {
-      const wants = before.wants && before.ask <= this.#standings.reach
+      const wants = before.wants && before.ask <= this.standings.reach
       const isContent = !wants && before.used * TIE < before.weight * level
       const own = isContent ? 0 : Math.min(most, before.used / before.weight - least)
       const ahead = Math.max(own, this.#least(wants ? before.ask / before.weight : 0))
@@ -297,11 +276,11 @@ export class Tenants {
   }
 
   #count({ weight, used, carried, isActive, ask, slot, wants, lends }: Tenant, sign: 1 | -1): void {
-    const { active, line, lineBefore, wanting, large, slot: now } = this.#standings
+    const { active, line, lineBefore, wanting, large, slot: now } = this.standings
     const one = { at: stratumOf(used / weight), weight, used, ask }
     if (isActive) {
       layer(active, one, sign)
-      this.#standings.carried += sign * carried
+      this.standings.carried += sign * carried
       if (wants) layer(wanting, one, sign)
       if (lends) layer(large, one, sign)
     }
@@ -310,10 +289,12 @@ export class Tenants {
   }
 }
 
-function count({ place, weight, used }: Tenant, at: Weighed, { part }: MemberPart, sign: 1 | -1): void {
-  const sum = at[place]
-  sum.weight += sign * weight * part
-  sum.used += sign * used * part
+/** Adds a tenant to the sums of its members, or removes it. */
+function weigh({ place, weight, used, places }: Tenant, sign: 1 | -1): void {
+  for (const [at, { part }] of places) {
+    at[place].weight += sign * weight * part
+    at[place].used += sign * used * part
+  }
 }
 
 /** The pool's own state. */
@@ -367,7 +348,7 @@ export class Member implements Weighed {
   /** Credit that it had not spent. */
   idle = 0
   /** Tenants that it did not report by name. */
-  quiet: Sum
+  quiet: Stake
   readonly behind: Sum = { weight: 0, used: 0 }
   readonly ahead: Sum = { weight: 0, used: 0 }
   readonly over: Sum = { weight: 0, used: 0 }
@@ -391,8 +372,8 @@ export class Member implements Weighed {
  * behind it, plus those that it has not named.
  */
 export function claimOfMember({ quiet, behind, ahead }: Member, level: number, elapsed: number): number {
-  const within = { weight: Math.max(0, ahead.weight), granted: Math.max(0, ahead.used) }
-  const rest = { weight: quiet.weight + Math.max(0, behind.weight), granted: quiet.used + Math.max(0, behind.used) }
+  const within = { weight: Math.max(0, ahead.weight), used: Math.max(0, ahead.used) }
+  const rest = { weight: quiet.weight + Math.max(0, behind.weight), used: quiet.used + Math.max(0, behind.used) }
   return claimOf(within, level, elapsed) + claimOf(rest, level, elapsed)
 }
 

@@ -10,7 +10,6 @@ import {
   requireOptions,
   type Settings,
   settingsFrom,
-  show,
 } from '../../options.js'
 import { type Random, randomId, systemRandom } from '../../random.js'
 import { type EscrowDecision, type EscrowReason, EscrowTicket } from '../decision.js'
@@ -110,12 +109,6 @@ export class LeasedTicket extends EscrowTicket<LeasedReason> {
   get payer(): string {
     return this.#payer
   }
-}
-
-/** The decision as its escrow sees it. Throws a `TypeError` if it is another escrow's. */
-export function ticketOf(owner: object, decision: LeasedDecision): LeasedTicket {
-  if (decision instanceof LeasedTicket && decision.owner === owner) return decision
-  throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
 }
 
 /** Options of every escrow that draws from a pool. */

@@ -215,14 +215,10 @@ export class PoolMember {
     return this.#account.win
   }
 
-  /** The amount that may be spent immediately. */
-  get spare(): number {
-    return this.#credit.isOpen(this.#credit.now()) ? Math.max(0, this.#credit.left) : 0
-  }
-
-  /** The rest of that when a lease can arrive. */
+  /** The credit that will be left when a lease can arrive. */
   get besides(): number {
-    return this.spare - this.#credit.spentMeanwhile(this.#clock())
+    const spare = this.#credit.isOpen(this.#credit.now()) ? Math.max(0, this.#credit.left) : 0
+    return spare - this.#credit.spentMeanwhile(this.#clock())
   }
 
   /** The store's last failure. */

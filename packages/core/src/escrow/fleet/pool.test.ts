@@ -321,7 +321,9 @@ describe('the pool', () => {
   it('refuses what it cannot work with, by name, and nothing has changed', () => {
     const { store, call, ask } = rig()
     ask('a', 10)
+    const { quantum: _, ...terms } = TERMS
     const bad: [Partial<LeaseCall>, RegExp][] = [
+      [{ pool: terms as typeof TERMS }, /quantum must be/],
       [{ member: '' }, /member must be a non-empty string/],
       [{ seq: 0 }, /seq must be an integer >= 1, got 0/],
       [{ win: -2 }, /win must be an integer >= -1/],

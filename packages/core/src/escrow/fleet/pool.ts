@@ -1,6 +1,14 @@
 import { claimOfMember, Head, Member, Tenants, type Weighed, weightOf } from './members.js'
-import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolTerms } from './store.js'
-import { type Claimant, claimantsOf, claimOf, claimsAt, levelOf } from './strata.js'
+import {
+  fuzzOf,
+  graceOf,
+  type LeaseAnswer,
+  type LeaseCall,
+  type PoolMark,
+  type PoolTerms,
+  type Stake,
+} from './store.js'
+import { claimOf, claimsAt, levelOf } from './strata.js'
 
 /** Retry delays of a refused member, in windows: short if silent members are about to let whole quanta pass. */
 const SHORTEST_WAIT = 1 / 32
@@ -82,8 +90,7 @@ export class Pool {
     }
     const isLast = call.seq === member.seq
     const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
-    const weights = this.#present(windowMs).reduce((sum, other) => sum + weightOf(other), 0)
-    const win = this.#head.win
+    const { win } = this.#head
     return {
       win,
       leftMs: (win + 1) * windowMs - this.#head.nowMs,
@@ -91,7 +98,7 @@ export class Pool {
       grant: isLast ? member.grant : 0,
       ahead: member.next,
       held: member.held,
-      part: weights > 0 ? weightOf(member) / weights : 0,
+      part: this.#partOf(member, windowMs),
       turn: this.#turn(call.pool.quantum),
       room: isLast ? member.room : 0,
       waitMs: member.waitMs,
@@ -128,10 +135,11 @@ export class Pool {
     const left = Math.max(0, limit - this.#head.granted)
     const startMs = win * windowMs
     const isNext = win === this.#head.win + 1
-    // Its last call, if it is sent again, is a new one here; those before it are not.
+    // Its last call, if it is sent again, is a new one here; those before it are not. A member without tenants may hold
+    // credit of this window: forgotten here, its report would count as a grant that this pool has lost.
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
-      if (isNext && member.hasCalled && weight > 0)
+      if (isNext && member.hasCalled && (weight > 0 || member.next > 0))
         this.#members.set(name, new Member(startMs, member.seq - 0.5, weight, member.next))
       else this.#members.delete(name)
     }
@@ -172,6 +180,12 @@ export class Pool {
 
   #present(windowMs: number): Member[] {
     return [...this.#members.values()].filter((member) => this.#isPresent(member, windowMs))
+  }
+
+  /** The member's part of all weight. */
+  #partOf(member: Member, windowMs: number): number {
+    const weights = this.#present(windowMs).reduce((sum, other) => sum + weightOf(other), 0)
+    return weights > 0 ? weightOf(member) / weights : 0
   }
 
   /** The elapsed part of the time in which claims fade. */
@@ -276,14 +290,15 @@ export class Pool {
   #answer(member: Member, call: LeaseCall): void {
     const { need, tenants } = call
     const { limit, windowMs, quantum } = call.pool
-    const claimants = claimantsOf(this.#tenants.active)
-    const lenders = claimantsOf(this.#tenants.large)
     const present = this.#present(windowMs)
-    for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
+    const { active, large, carried, reach } = this.#tenants.standings
+    // Copies: the decision takes the asking tenant out of its stratum.
+    const claimants: Stake[] = [...active.map((one) => ({ ...one })), ...present.map(({ quiet }) => quiet)]
+    const lenders = large.map((one) => ({ ...one }))
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
-    const most = weights > 0 ? (limit + this.#tenants.carried) / weights : 0
+    const most = weights > 0 ? (limit + carried) / weights : 0
     // Idle credit at a member is available to those with claims there.
     const before = Math.min(most, this.#head.level)
     const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
@@ -304,23 +319,23 @@ export class Pool {
     if (need > 0 && graceMs > 0) member.waitMs = graceMs
     else if (tenants.length > 0) {
       const { tenant } = tenants[0]!
-      const { weight, used, carried, lends } = this.#tenants.placeOf(tenant, member)
-      const asker = { weight, granted: used + member.idle }
+      const { weight, used, carried: ahead, lends } = this.#tenants.placeOf(tenant, member)
+      const asker = { weight, used: used + member.idle }
       const full = Math.max(need, quantum)
       const keptHere = kept(member)
       /** The remainder without the claims of others, when a part of the window has passed. */
       const freeAt = (level: number, elapsed: number): number => {
-        const own = claimOf({ weight, granted: used }, level, elapsed)
+        const own = claimOf({ weight, used }, level, elapsed)
         const lent = lentAt(level, elapsed)
         const ofOthers = lends && lent > 0 ? lent - (lent / claimsAt(lenders, level, elapsed)) * own : lent
         const others = claimsAt(claimants, level, elapsed) - own - ofOthers
         return left - Math.max(0, others - (idle - keptHere))
       }
       const free = freeAt(level, elapsed)
-      const exceeds = need > weight * this.#head.due - carried
+      const exceeds = need > weight * this.#head.due - ahead
       const lendable = claimsAt(lenders, level, elapsed)
       const lentPart = lendable > 0 ? this.#head.lent / lendable : 0
-      const available = Math.min(left + fuzz, this.#tenants.reach)
+      const available = Math.min(left + fuzz, reach)
       const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
@@ -329,7 +344,7 @@ export class Pool {
           else if (need <= claim + fuzz) some = Math.max(need, claim)
           else some = this.#loan(asker, need, quantum, available, free, fuzz)
           if (some === 0 && exceeds && this.#isFirst(asker, need, available)) {
-            const own = lends ? claimOf({ weight, granted: used }, level, elapsed) : 0
+            const own = lends ? claimOf({ weight, used }, level, elapsed) : 0
             const room = free + (lendable - own) * (1 - lentPart) + fuzz
             if (need + this.#owed(asker, need, available) <= room) some = need
             if (some > 0) this.#head.lent += Math.max(0, need - free)
@@ -356,17 +371,16 @@ export class Pool {
       this.#head.since += grant
     }
     member.grant = grant
-    this.#grantAhead(member, call, present)
+    this.#grantAhead(member, call)
     const rest = Math.max(0, left - grant)
     member.held = Math.min(rest, Math.max(0, claimOfMember(member, level, elapsed) - member.idle))
   }
 
   /** Credit of the next window, up to the member's part of it. A pool that has lost its state grants none. */
-  #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall, present: readonly Member[]): void {
+  #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall): void {
     const head = this.#head
     if (wants <= member.next || win !== head.win || head.lostEpoch === head.epoch) return
-    const weights = present.reduce((sum, other) => sum + weightOf(other), 0)
-    const most = weights > 0 ? (pool.limit * weightOf(member)) / weights : 0
+    const most = pool.limit * this.#partOf(member, pool.windowMs)
     const some = Math.min(Math.min(wants, most) - member.next, pool.limit - head.ahead)
     if (some <= 0) return
     member.next += some
@@ -374,7 +388,7 @@ export class Pool {
   }
 
   /** The grant beyond the claim: in turn all free budget, up to a quantum; otherwise the part not owed to others. */
-  #loan(asker: Claimant, need: number, quantum: number, available: number, free: number, fuzz: number): number {
+  #loan(asker: Stake, need: number, quantum: number, available: number, free: number, fuzz: number): number {
     const room = free + fuzz
     const inTurn = Math.max(need, Math.min(quantum, free))
     if (this.#owed(asker, need, available) === 0) return need <= room ? inTurn : 0
@@ -389,9 +403,9 @@ export class Pool {
   }
 
   /** Whether its call brings no lender, of those whose calls may be granted, less far per weight. */
-  #isFirst({ weight: own, granted }: Claimant, cost: number, available: number): boolean {
-    const tag = (granted + cost) / own
-    return this.#tenants.large.every(
+  #isFirst({ weight: own, used: before }: Stake, cost: number, available: number): boolean {
+    const tag = (before + cost) / own
+    return this.#tenants.standings.large.every(
       ({ count, weight, used, ask }) => ask / count > available || (used + ask) / weight >= tag - 1e-9,
     )
   }
@@ -400,8 +414,8 @@ export class Pool {
    * The amount to leave to others if the asking tenant gets `cost`: nothing if it is its turn, which it is unless
    * others with less per weight wait for available amounts. Otherwise as much as brings them all as far.
    */
-  #owed({ weight: own, granted }: Claimant, cost: number, available: number): number {
-    const tag = (granted + cost) / own
+  #owed({ weight: own, used: before }: Stake, cost: number, available: number): number {
+    const tag = (before + cost) / own
     let owed = 0
     let isTurn = true
     for (const { count, weight, used, ask } of this.#tenants.line()) {

@@ -238,6 +238,8 @@ export function mostReported(members: number): number {
 /** Checks a call, for authors of stores. Throws the errors of {@link PoolStore.lease}. */
 export function requireLease(call: LeaseCall): void {
   const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = 0, ahead = 0, wants = 0 } = call
+  poolTerms(call.pool)
+  requireNumber('quantum', call.pool.quantum, 0)
   requireText('member', member)
   requireInteger('seq', seq, 1)
   requireInteger('win', win, -1)

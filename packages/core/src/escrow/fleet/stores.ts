@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../clock.js'
 import { requireFunction, requireOptions } from '../../options.js'
 import { Head, type Member, type SavedTenant, Tenants } from './members.js'
 import { Pool } from './pool.js'
-import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLease } from './store.js'
+import { type LeaseAnswer, type LeaseCall, type PoolStore, requireLease } from './store.js'
 import { newStandings, type Standings } from './strata.js'
 
 /** A pool as text, for stores that keep text. */
@@ -81,7 +81,6 @@ export class MemoryPoolStore implements PoolStore {
   }
 
   lease(call: LeaseCall): LeaseAnswer {
-    poolTerms(call.pool)
     requireLease(call)
     const { name, windowMs } = call.pool
     const key = `${name}:${windowMs}`

@@ -1,4 +1,5 @@
 import { RETRY, TIE } from '../budget.js'
+import type { Stake } from './store.js'
 
 /** Tenants with about the same use per weight, as one sum. */
 export interface Stratum {
@@ -89,7 +90,7 @@ export interface Standings extends CostBounds {
   line: Strata
   lineBefore: Strata
   readonly wanting: Strata
-  /** Those that were refused more than their part of the limit. */
+  /** Those refused more than their part of the limit in this window, which lend their claims to the first of them. */
   readonly large: Strata
   /** Total carried by the active tenants. */
   carried: number
@@ -119,13 +120,12 @@ export function reachOf(
   { active, wanting, reach, failed: before }: Standings,
   limit: number,
   left: number,
-  quiet: Pick<Stratum, 'weight' | 'used'>,
+  quiet: Stake,
 ): CostBounds {
   let weights = quiet.weight
   for (const { weight } of active) weights += weight
   const due = weights > 0 ? (limit / weights) * TIE : 0
-  const keptBy = ({ weight, used }: Pick<Stratum, 'weight' | 'used'>): number =>
-    Math.min(due * weight, used + due * weight * RETRY)
+  const keptBy = ({ weight, used }: Stake): number => Math.min(due * weight, used + due * weight * RETRY)
   let most = limit * TIE - keptBy(quiet)
   for (const one of active) if (one.used <= due * one.weight) most -= keptBy(one)
   for (const one of wanting) if (one.used <= due * one.weight) most += keptBy(one)
@@ -142,29 +142,18 @@ export function reachOf(
   return { reach: Math.min(most, failed / TIE / TIE), failed }
 }
 
-/** A member of the pool in the computation of the level. */
-export interface Claimant {
-  readonly weight: number
-  /** Credit granted in this window, less returned credit. */
-  readonly granted: number
-}
-
 /**
  * The amount reserved for a claimant at `level`, when a share `elapsed` of the window has passed: its guarantee, less
- * the larger of its grants and the amount that it let pass.
+ * the larger of its use and the amount that it let pass.
  */
-export function claimOf({ weight, granted }: Claimant, level: number, elapsed: number): number {
+export function claimOf({ weight, used }: Stake, level: number, elapsed: number): number {
   const guarantee = weight * level
-  const gone = Math.max(granted, guarantee * elapsed)
+  const gone = Math.max(used, guarantee * elapsed)
   return guarantee > gone ? guarantee - gone : 0
 }
 
-/** Strata as claimants. */
-export const claimantsOf = (strata: readonly Stratum[]): Claimant[] =>
-  strata.map(({ weight, used }) => ({ weight, granted: used }))
-
 /** Sum of the claims at `level`. */
-export function claimsAt(claimants: readonly Claimant[], level: number, elapsed: number): number {
+export function claimsAt(claimants: readonly Stake[], level: number, elapsed: number): number {
   let sum = 0
   for (const claimant of claimants) sum += claimOf(claimant, level, elapsed)
   return sum
@@ -173,17 +162,17 @@ export function claimsAt(claimants: readonly Claimant[], level: number, elapsed:
 /**
  * The level: guarantee per unit of weight. The largest one up to `most` at which all claims together fit into `left`.
  *
- * The sum of the claims is piecewise linear in the level: a claim begins where the guarantee exceeds the grants, and
+ * The sum of the claims is piecewise linear in the level: a claim begins where the guarantee exceeds the use, and
  * grows more slowly from where its pace does, too. O(n); O(n log n) if `most` is too much.
  *
  * Every step is repeated in the same order by the script for Redis, so both give the same numbers, bit for bit.
  */
-export function levelOf(claimants: readonly Claimant[], most: number, left: number, elapsed: number): number {
+export function levelOf(claimants: readonly Stake[], most: number, left: number, elapsed: number): number {
   if (claimsAt(claimants, most, elapsed) <= left) return most
   const bends: number[] = [0]
-  for (const { weight, granted } of claimants) {
+  for (const { weight, used } of claimants) {
     if (weight <= 0) continue
-    const begins = granted / weight
+    const begins = used / weight
     if (begins < most) bends.push(begins)
     if (elapsed > 0 && begins / elapsed < most) bends.push(begins / elapsed)
   }
@@ -198,12 +187,12 @@ export function levelOf(claimants: readonly Claimant[], most: number, left: numb
   const bend = bends[low]!
   let slope = 0
   let offset = left
-  for (const { weight, granted } of claimants) {
-    if (weight <= 0 || granted / weight > bend) continue
-    if (elapsed > 0 && granted / weight / elapsed <= bend) slope += weight * (1 - elapsed)
+  for (const { weight, used } of claimants) {
+    if (weight <= 0 || used / weight > bend) continue
+    if (elapsed > 0 && used / weight / elapsed <= bend) slope += weight * (1 - elapsed)
     else {
       slope += weight
-      offset += granted
+      offset += used
     }
   }
   return slope > 0 ? Math.min(most, offset / slope) : bend
