@@ -297,11 +297,6 @@ function numberOrNull(value: number): number | null {
 const RELIEF_MS = 10_000
 /** The discount shrinks by this multiple of a rise. */
 const RETREAT = 4
-/**
- * Room that a full discount leaves below `from`, as a share of the range, for the small amounts that requests add
- * between readings. What running requests hold comes off it. A rise of a quarter of it takes it back.
- */
-const ROOM = 0.1
 /** Longest time between two samples that counts: a pause without traffic shows nothing. */
 const LONGEST_STEP_MS = 1_000
 
@@ -314,20 +309,20 @@ const LONGEST_STEP_MS = 1_000
  * shrinks quickly when that part exceeds its earlier maximum. No clock; O(1).
  */
 export class Relief {
-  /** The discount: at least 0, and at most the unexplained part's excess over `from`, and the room. */
+  /** The discount: at least 0, and at most the unexplained part's excess over `from`. */
   amount = 0
 
   #highest: number = Number.NEGATIVE_INFINITY
 
   /** Takes a good reading, `elapsedMs` after the one before; `held` is the part that running requests explain. */
-  sample(reading: number, held: number, elapsedMs: number, { from, to }: { from: number; to: number }): void {
+  sample(reading: number, held: number, elapsedMs: number, { from }: { from: number }): void {
     const unheld = reading - held
-    if (unheld <= from) {
+    const excess = unheld - from
+    if (excess <= 0) {
       this.amount = 0
       this.#highest = unheld
       return
     }
-    const excess = unheld - from + Math.max(0, ROOM * (to - from) - held)
     if (unheld > this.#highest) this.amount -= RETREAT * (unheld - this.#highest)
     else this.amount += ((excess - this.amount) * Math.min(elapsedMs, LONGEST_STEP_MS)) / RELIEF_MS
     this.#highest = Math.max(unheld, this.#highest)

@@ -234,25 +234,13 @@ describe('Reservation', () => {
 })
 
 describe('Relief', () => {
-  const range = { from: 0.75, to: 0.95 }
+  const range = { from: 0.75 }
 
   it('takes off most of what running requests do not hold within 20 s', () => {
     const relief = new Relief()
     for (let i = 0; i <= 200; i++) relief.sample(0.95, 0, 100, range)
     expect(relief.amount).toBeGreaterThan(0.8 * 0.2)
-    expect(relief.amount).toBeLessThanOrEqual(0.22)
-  })
-
-  it('leaves room below the range for the little that a few requests take, and none when they hold more', () => {
-    const load = (held: number): number => {
-      const relief = new Relief()
-      for (let i = 0; i <= 1_000; i++) relief.sample(0.9, held, 100, range)
-      return 0.9 - relief.amount
-    }
-    expect(load(0)).toBeCloseTo(0.73, 4)
-    expect(load(0.005)).toBeCloseTo(0.74, 4)
-    expect(load(0.02)).toBeCloseTo(0.77, 4)
-    expect(load(0.1)).toBeCloseTo(0.85, 4)
+    expect(relief.amount).toBeLessThanOrEqual(0.2)
   })
 
   it('takes nothing off what they do hold', () => {
@@ -277,11 +265,11 @@ describe('Relief', () => {
     expect(relief.amount).toBeCloseTo(before - 4 * 0.02, 9)
   })
 
-  it('never takes the load further below the range, and begins anew once memory has fallen out of it', () => {
+  it('never takes the load below the range, and begins anew once memory has fallen out of it', () => {
     const relief = new Relief()
     for (let i = 0; i <= 1_000; i++) relief.sample(0.9, 0, 100, range)
     relief.sample(0.76, 0, 100, range)
-    expect(relief.amount).toBeCloseTo(0.01 + 0.02, 9)
+    expect(relief.amount).toBeCloseTo(0.01, 9)
     relief.sample(0.5, 0, 100, range)
     expect(relief.amount).toBe(0)
     relief.sample(0.9, 0, 100, range)
@@ -292,6 +280,6 @@ describe('Relief', () => {
     const relief = new Relief()
     relief.sample(0.9, 0, 100, range)
     relief.sample(0.9, 0, 3_600_000, range)
-    expect(relief.amount).toBeLessThanOrEqual(0.017 + 1e-12)
+    expect(relief.amount).toBeLessThanOrEqual(0.015 + 1e-12)
   })
 })
