@@ -696,28 +696,6 @@ describe('a store that fails', () => {
     expect(escrow.snapshot().storeErrors).toBe(0)
   })
 
-  it.each(['admit', 'last-share'] as const)(
-    'has not failed where a check waits too long for its turn: it is refused, also with %s',
-    async (onStoreError) => {
-      const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 100, onStoreError })
-      check('a', 100)
-      world.advance(20)
-      check('b', 100)
-      world.advance(40)
-      await store.last.answer()
-      expect(answers[0]).toMatchObject({ allowed: true })
-      // The lease for the second check is on its way, for 60 ms of 100.
-      expect(store.calls).toHaveLength(2)
-      world.advance(60)
-      await settled()
-      expect(answers[1]).toMatchObject({ allowed: false, reason: 'over-share' })
-      expect(escrow.snapshot().storeErrors).toBe(0)
-      await store.last.answer()
-      check('b', 100)
-      expect(answers[2]).toMatchObject({ allowed: true })
-    },
-  )
-
   it('fails in the end, though this process hardly gets to run', async () => {
     const { check, answers, world } = held({ storeTimeoutMs: 40 })
     check('a', 1)

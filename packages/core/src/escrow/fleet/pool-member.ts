@@ -355,11 +355,9 @@ export class PoolMember {
     if (this.#account.isLent) void this.tell()
   }
 
-  /** The declared answer if the store does not answer; a refusal if it does, and the turn did not come in time. */
-  #giveUp(ask: DrawRequest, nowMs: number): LeasedDecision {
+  /** The declared answer for a store that does not answer. */
+  #declared(ask: DrawRequest, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
-    const { hasFailed, roundTripMs } = this.#account
-    if (!hasFailed) return this.#answer(ask, 'over-share', Math.max(1, roundTripMs), nowMs, undefined)
     this.#storeErrors++
     if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
     if (onStoreError === 'last-share') {
@@ -410,7 +408,7 @@ export class PoolMember {
         return this.#wish(isTooMuch ? this.#need : forAll, back, ask.tenant)
       },
       attempt: () => this.#decide(ask, this.#credit.now()),
-      giveUp: () => this.#giveUp(ask, this.#credit.now()),
+      giveUp: () => this.#declared(ask, this.#credit.now()),
     }
   }
 
