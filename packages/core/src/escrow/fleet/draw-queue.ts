@@ -113,8 +113,9 @@ interface WaitingErrand {
 }
 
 /**
- * The checks and settlements that wait for credit, first come, first served. When a lease is answered, they are served
- * in turn until one needs another lease; all behind it wait for that. So each waits once, for any number of them.
+ * The checks and settlements that wait for credit. When a lease is answered, all for which there is enough are served,
+ * first come, first served; the first of the others draws another lease. So one that needs more than there is, or that
+ * will be refused, holds up nobody.
  *
  * None waits longer than `timeoutMs`, nor for a store that has failed; the next check tries it again.
  */
@@ -192,20 +193,20 @@ export class DrawQueue {
   }
 
   #serve(): void {
+    let isDrawing = false
     for (const waiter of this.#waiters) {
       const { errand } = waiter
       let result = errand.attempt()
-      while (result === undefined) {
+      while (result === undefined && !isDrawing) {
         const lease = this.#account.hasFailed
           ? undefined
           : this.#account.draw(() => this.#wishOf(errand), this.#settings.clock())
         if (lease !== undefined) {
           this.#serveAfter(lease)
-          return
-        }
-        result = this.#account.hasFailed ? errand.giveUp() : errand.attempt()
+          isDrawing = true
+        } else result = this.#account.hasFailed ? errand.giveUp() : errand.attempt()
       }
-      waiter.finish(result)
+      if (result !== undefined) waiter.finish(result)
     }
   }
 }

@@ -92,6 +92,17 @@ describe('a leased escrow', () => {
     expect(escrow.snapshot()).toMatchObject({ open: true, granted: 100, used: 100, tenants: 2, storeCalls: 2 })
   })
 
+  it('holds up no check that has enough credit for one in front that needs another lease', async () => {
+    const { store, check, answers } = held()
+    check('a', 30)
+    check('b', 150)
+    check('c', 10)
+    await store.last.answer()
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, undefined, true])
+    await store.last.answer()
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true])
+  })
+
   it('has one lease on its way, for which all checks wait, in their order', async () => {
     const { store, check, answers } = held()
     for (let at = 0; at < 5; at++) check(`t${at}`, 30)
