@@ -317,41 +317,48 @@ describe('processes that end', () => {
     for (const sum of fleet.admitted.values()) expect(sum).toBeLessThanOrEqual(LIMIT)
   })
 
-  it.each([
+  const few = [
     [3, 'close'],
+    [9, 'die'],
+  ] as const
+  const more = [
     [9, 'close'],
     [3, 'die'],
-    [9, 'die'],
-  ] as const)('gain nothing by it: replaced %d times in each window, where they %s', async (times, how) => {
-    const fleet = new Fleet()
-    const got = new Map<string, number>()
-    const load = (escrow: LeasedFairEscrow, side: string, fromMs: number, toMs?: number): void => {
-      const counted = {
-        check: async (tenant: string, cost: number) => {
-          const decision = await escrow.check(tenant, cost)
-          const of = `${side} ${Math.floor(fleet.world.clock() / WINDOW_MS)}`
-          if (decision.allowed) got.set(of, (got.get(of) ?? 0) + cost)
-          return decision
-        },
-      } as LeasedFairEscrow
-      for (let i = 0; i < 5; i++) fleet.load(counted, `${side}${i}`, 1, 4, fromMs + i / 10, toMs)
-    }
-    load(fleet.escrow(), 'stays', 10_000)
-    for (let fromMs = 10_000; fromMs < 15_000; fromMs += WINDOW_MS / times) {
-      const endMs = fromMs + WINDOW_MS / times
-      const escrow = fleet.escrow()
-      load(escrow, 'replaced', fromMs, endMs)
-      if (how === 'close') fleet.at(endMs, () => void escrow.close())
-    }
-    await fleet.run(15_000)
-    for (const win of [11, 12, 13, 14]) {
-      // What one that died held is lost, and what it spent since its last call is not known.
-      const known = how === 'close' ? 0.01 : 0.04
-      expect(got.get(`replaced ${win}`)).toBeLessThanOrEqual((1 / 2 + known) * LIMIT)
-      expect(got.get(`stays ${win}`)).toBeGreaterThanOrEqual((1 / 2 - known) * LIMIT)
-      expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
-    }
-  })
+  ] as const
+
+  it.each(byWidth<readonly (readonly [number, 'close' | 'die'])[]>(few, [...few, ...more]))(
+    'gain nothing by it: replaced %d times in each window, where they %s',
+    async (times, how) => {
+      const fleet = new Fleet()
+      const got = new Map<string, number>()
+      const load = (escrow: LeasedFairEscrow, side: string, fromMs: number, toMs?: number): void => {
+        const counted = {
+          check: async (tenant: string, cost: number) => {
+            const decision = await escrow.check(tenant, cost)
+            const of = `${side} ${Math.floor(fleet.world.clock() / WINDOW_MS)}`
+            if (decision.allowed) got.set(of, (got.get(of) ?? 0) + cost)
+            return decision
+          },
+        } as LeasedFairEscrow
+        for (let i = 0; i < 5; i++) fleet.load(counted, `${side}${i}`, 1, 4, fromMs + i / 10, toMs)
+      }
+      load(fleet.escrow(), 'stays', 10_000)
+      for (let fromMs = 10_000; fromMs < 15_000; fromMs += WINDOW_MS / times) {
+        const endMs = fromMs + WINDOW_MS / times
+        const escrow = fleet.escrow()
+        load(escrow, 'replaced', fromMs, endMs)
+        if (how === 'close') fleet.at(endMs, () => void escrow.close())
+      }
+      await fleet.run(15_000)
+      for (const win of [11, 12, 13, 14]) {
+        // What one that died held is lost, and what it spent since its last call is not known.
+        const known = how === 'close' ? 0.01 : 0.04
+        expect(got.get(`replaced ${win}`)).toBeLessThanOrEqual((1 / 2 + known) * LIMIT)
+        expect(got.get(`stays ${win}`)).toBeGreaterThanOrEqual((1 / 2 - known) * LIMIT)
+        expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+      }
+    },
+  )
 
   it.each(['has just failed', 'is about to fail'])('hand back credit also where a call %s', async (when) => {
     const fleet = new Fleet()
