@@ -9,7 +9,6 @@ const config: UserProjectConfigExport = defineProject({
     ...shared,
     name: 'lab',
     include: ['src/**/*.test.ts'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: isDeep ? 7_200_000 : 180_000,
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
   },

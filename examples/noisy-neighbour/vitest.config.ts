@@ -6,7 +6,6 @@ const config: UserProjectConfigExport = defineProject({
     ...shared,
     name: 'noisy-neighbour',
     include: ['src/**/*.test.ts'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: 180_000,
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
   },

@@ -8,7 +8,6 @@ const config: UserProjectConfigExport = defineProject({
     isolate: true,
     name: 'console',
     include: ['src/**/*.test.ts'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     // Watchdogs for hanging tests: a browser is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -18,7 +18,6 @@ const config: UserProjectConfigExport = defineProject({
     name: 'core',
     include: ['src/**/*.test.ts'],
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: isDeep ? 7_200_000 : 180_000,
   },
 })

@@ -13,7 +13,6 @@ const config: UserProjectConfigExport = defineProject({
     sequence: { groupOrder: 1 },
     include: ['src/**/*.test.ts'],
     setupFiles: ['@fairlead-testing/oracles/property-seed'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     globalSetup: './src/fixtures/install-etcd.ts',
     testTimeout: isDeep ? 7_200_000 : 120_000,
     hookTimeout: 120_000,

@@ -6,7 +6,6 @@ const config: UserProjectConfigExport = defineProject({
     ...shared,
     name: 'redis',
     include: ['src/**/*.test.ts'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     // Most of the time these tests wait for windows to end.

@@ -6,7 +6,6 @@ const config: UserProjectConfigExport = defineProject({
     ...shared,
     name: 'testing',
     include: ['src/**/*.test.ts'],
-    exclude: process.env['FAIRLEAD_WIDE'] === undefined ? ['src/**/*.wide.test.ts'] : [],
     testTimeout: 120_000,
   },
 })

@@ -2,13 +2,11 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Program } from '@fairlead-testing/examples'
-import { withRedisUrl } from '@fairlead-testing/servers'
 import { eventually } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Client, population, send } from './load.js'
 
 const SERVER = new URL('../dist/server.js', import.meta.url)
-const FLEET = new URL('../dist/fleet.js', import.meta.url)
 const THREADS = new URL('../dist/threads.js', import.meta.url)
 /** Low enough for the load of a slow machine to exceed it. */
 const SHORT = { PER_SECOND: '20' }
@@ -71,18 +69,5 @@ describe('worker threads', () => {
   it('share one clock, which the main thread keeps', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(THREADS)])
     expect(stdout).toContain('each of 2 threads shares its clock')
-  })
-})
-
-describe('four processes with a Redis', () => {
-  it('share one clock', async () => {
-    const redis = await withRedisUrl()
-    try {
-      const env = { ...process.env, ...SHORT, REDIS_URL: redis.url }
-      const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(FLEET), '20'], { env })
-      expect(stdout).toMatch(/10 s:.*members: 4/s)
-    } finally {
-      await redis.stop()
-    }
   })
 })

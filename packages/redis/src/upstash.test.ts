@@ -42,7 +42,8 @@ describe('contract of stores, over HTTP with the client of Upstash', () => {
       const keys = await direct.command('KEYS', `${PREFIX}:*`)
       if (Array.isArray(keys)) await direct.command('DEL', ...keys.map(String))
     },
-    plays: process.env['FAIRLEAD_WIDE'] === undefined ? 1 : 2,
+    // The script is that of other clients: `pnpm test` compares its answers with the pool's over TCP.
+    plays: process.env['FAIRLEAD_WIDE'] === undefined ? 0 : 2,
   })
   for (const { name, run } of cases) it(name, run)
 })

@@ -442,7 +442,7 @@ describe('calls above the share of their group', () => {
 
   it('are found in a tree of many levels, each of which waits for one', () => {
     let [root, askers]: [HierarchyNode, Asker[]] = [{ name: 'lowest' }, [{ name: 'lowest', cost: 600, everyMs: 20 }]]
-    for (let level = 24; level > 0; level--) {
+    for (let level = byWidth(16, 24); level > 0; level--) {
       const names = [`small ${level}`, `large ${level}`]
       root = { name: `group ${level}`, weight: 1, children: [root, ...leaf(...names)] }
       askers = [...askers, ...names.map((name, i) => ({ name, cost: i === 0 ? 5 : 400, everyMs: 20 }))]

@@ -101,23 +101,20 @@ function overTen(windows: readonly number[][], from: number): number {
 }
 
 describe('clients of a fleet that come back by Retry-After', () => {
-  it.each(byWidth(['each at one process', 'anywhere'], Object.keys(PLACES)))(
-    'get their weights, %s',
-    async (places) => {
-      for (const seed of byWidth([1], [1, 2, 3])) {
-        const windows = await politeClients({ limit: 300, cost: 1, connections: 6, seed, placeOf: PLACES[places]! })
-        for (const window of windows) {
-          const used = window.reduce((a, b) => a + b, 0)
-          expect(used).toBeLessThanOrEqual(300)
-          expect(used).toBeGreaterThan(0.98 * 300)
-          expect(Math.max(...differences(window))).toBeLessThan(0.03)
-        }
-        const mean = windows.flatMap(differences).reduce((a, b) => a + b, 0) / (WINDOWS * WEIGHTS.length)
-        expect(mean).toBeLessThan(0.004)
-        for (const from of [0, 10]) expect(overTen(windows, from)).toBeLessThan(0.003)
+  it.each(byWidth(['anywhere'], Object.keys(PLACES)))('get their weights, %s', async (places) => {
+    for (const seed of byWidth([1], [1, 2, 3])) {
+      const windows = await politeClients({ limit: 300, cost: 1, connections: 6, seed, placeOf: PLACES[places]! })
+      for (const window of windows) {
+        const used = window.reduce((a, b) => a + b, 0)
+        expect(used).toBeLessThanOrEqual(300)
+        expect(used).toBeGreaterThan(0.98 * 300)
+        expect(Math.max(...differences(window))).toBeLessThan(0.03)
       }
-    },
-  )
+      const mean = windows.flatMap(differences).reduce((a, b) => a + b, 0) / (WINDOWS * WEIGHTS.length)
+      expect(mean).toBeLessThan(0.004)
+      for (const from of [0, 10]) expect(overTen(windows, from)).toBeLessThan(0.003)
+    }
+  })
 
   it.each(byWidth(['at every process'], Object.keys(PLACES)))(
     'get them over ten windows, where a guarantee is less than one cost, %s',

@@ -221,19 +221,22 @@ describe('a capacity that changes', () => {
     }
   })
 
-  it('that is a tenth in each second turn of twenty seconds: serves half of what is served without control', () => {
-    const service: Service = {
-      ratesAt: () => [60, 5, 5, 5, 5, 5, 5],
-      mostAsked: 90,
-      capacityAt: (seconds) => (seconds % 40 < 20 ? 100 : 10),
-      burst: 10,
-      seconds: 240,
-      fair: {},
-    }
-    for (const seed of seeds) {
-      expect(servedOfNone(service, seed, 0, 240)).toBeGreaterThan(0.5)
-    }
-  })
+  it.runIf(byWidth(false, true))(
+    'that is a tenth in each second turn of twenty seconds: serves half of what is served without control',
+    () => {
+      const service: Service = {
+        ratesAt: () => [60, 5, 5, 5, 5, 5, 5],
+        mostAsked: 90,
+        capacityAt: (seconds) => (seconds % 40 < 20 ? 100 : 10),
+        burst: 10,
+        seconds: 240,
+        fair: {},
+      }
+      for (const seed of seeds) {
+        expect(servedOfNone(service, seed, 0, 240)).toBeGreaterThan(0.5)
+      }
+    },
+  )
 
   it('that was nearly none for two minutes: a store of two is used again, if not to the full', () => {
     const asks = Array.from({ length: 22 }, (_, flow) => (flow < 2 ? 20 : 1))
@@ -245,7 +248,7 @@ describe('a capacity that changes', () => {
       seconds: 960,
       fair: {},
     }
-    for (const seed of byWidth([1], [1, 2, 3])) {
+    for (const seed of seeds) {
       expect(servedOfNone(service, seed, 900, 960)).toBeGreaterThan(0.4)
     }
   })
@@ -536,10 +539,6 @@ describe('the unit of costs', () => {
   const few: [string, Partial<Service>][] = [
     ['a pool of workers', { workers: 20 }],
     [
-      'a small service',
-      { ratesAt: () => rates.map((rate) => rate / 50), mostAsked: 3.2, capacityAt: () => 2, burst: 4 },
-    ],
-    [
       'dear requests and cheap ones, and a bucket that is empty for a while',
       {
         costOf: (flow) => 1 + (flow % 4),
@@ -550,6 +549,10 @@ describe('the unit of costs', () => {
   ]
   const more: [string, Partial<Service>][] = [
     ['a bucket', {}],
+    [
+      'a small service',
+      { ratesAt: () => rates.map((rate) => rate / 50), mostAsked: 3.2, capacityAt: () => 2, burst: 4 },
+    ],
     ['outcomes that are late, or never come', { delay: 0.2, spread: 0.8, lost: 0.1 }],
   ]
 
@@ -563,7 +566,7 @@ describe('the unit of costs', () => {
 })
 
 describe('weights far from 1', () => {
-  const equal = byWidth([1e-6, 1e6], [1e-6, 0.01, 100, 1e6])
+  const equal = byWidth([1e6], [1e-6, 0.01, 100, 1e6])
 
   it.each(equal)('leave hardly anything unused if all are %d', (weight) => {
     for (const flows of [2, 20]) {
@@ -594,12 +597,9 @@ describe('weights far from 1', () => {
 })
 
 describe('an outage of a service that has enough otherwise', () => {
-  const few: [number, number[]][] = [
-    [10, rates],
-    [300, [10, 10, 10]],
-  ]
+  const few: [number, number[]][] = [[300, [10, 10, 10]]]
 
-  it.each(byWidth(few, [...few, [60, rates], [300, rates]]))(
+  it.each(byWidth(few, [...few, [10, rates], [60, rates], [300, rates]]))(
     'of %i seconds: nobody is refused half a minute after it',
     (outage, asked) => {
       const flows = [...asked.keys()]
