@@ -174,6 +174,21 @@ describe('when something fails', () => {
     expect(Math.min(...rates)).toBeGreaterThan(0.02)
   })
 
+  it('a resource that loses a seventh of its capacity is recognised within forty seconds', () => {
+    for (const seed of byWidth([2], [1, 2, 3, 4, 5, 6])) {
+      const fleet = noisy({
+        seed,
+        burst: 20,
+        seconds: 120,
+        each(second, { settings }) {
+          if (second === 40) settings.capacity = 85
+        },
+      })
+      expect(fleet.failedShare(80, 120)).toBeLessThan(0.1)
+      expect(fleet.quiet(80, 120).mean).toBeGreaterThan(0.93)
+    }
+  })
+
   it('the part of a process that has gone is not given up', () => {
     const fleet = noisy({
       seconds: 30,
