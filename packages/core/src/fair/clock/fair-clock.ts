@@ -101,9 +101,7 @@ export class FairClock {
 
   /** A request arrives. */
   arrives(cost: number, weight: number): void {
-    this.virtual.arrives(cost, weight, this.requests === 0)
-    if (this.requests === 0) this.meanCost = cost
-    this.requests++
+    this.virtual.arrives(cost, weight, this.requests++)
     this.meanCost += (cost - this.meanCost) / Math.min(this.requests, LATELY_REQUESTS)
   }
 

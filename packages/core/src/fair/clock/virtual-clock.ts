@@ -9,8 +9,8 @@ const MOST_PRESSURE = 4
 /** Gain of the fair rate, per request and per second. */
 const GAIN_PER_REQUEST = 0.02
 const GAIN_PER_SECOND = 0.2
-/** Bound of a step of its logarithm, and of its growth without requests: they might all find enough. */
-const MOST_STEP = 0.7
+/** Bound of its logarithm's growth without requests: that nobody asks is no sign of plenty. */
+const MOST_IDLE_GROWTH = 0.7
 /** While nothing is refused it follows the level at which a third would be: per second, and per request at most. */
 const SHADOW_PER_SECOND = 0.3
 const SHADOW_STEP = 0.03
@@ -31,7 +31,7 @@ export class VirtualClock {
   #meanCost = 1
   #newTag = 0
   /** Growth of the rate's logarithm since the last request. */
-  #idleGrowth = 0
+  #grown = 0
 
   get rate(): number {
     if (this.#growth !== 0) {
@@ -46,12 +46,12 @@ export class VirtualClock {
     this.#growth = 0
   }
 
-  /** A request arrives. */
-  arrives(cost: number, weight: number, isFirst: boolean): void {
-    this.#idleGrowth = 0
-    if (!isFirst) return
-    this.time = (FIRST_CREDIT * cost) / weight
+  /** A request arrives, after this many. */
+  arrives(cost: number, weight: number, requests: number): void {
+    this.#grown = 0
+    if (requests > 0) return
     this.rate = cost / weight
+    this.time = FIRST_CREDIT * this.rate
   }
 
   /** `seconds` pass while `pressure` times the reserve is left. Returns the clock's progress. */
@@ -60,8 +60,8 @@ export class VirtualClock {
     this.time += by
     const error = Math.min(MOST_PRESSURE, pressure - 1)
     const gain = Math.min((GAIN_PER_REQUEST * fill) / meanCost, GAIN_PER_SECOND)
-    const growth = Math.max(-MOST_STEP, Math.min(MOST_STEP - this.#idleGrowth, gain * error * seconds))
-    this.#idleGrowth += Math.max(0, growth)
+    const growth = Math.min(MOST_IDLE_GROWTH - this.#grown, gain * error * seconds)
+    this.#grown += growth
     this.rate *= Math.exp(growth)
     return by
   }

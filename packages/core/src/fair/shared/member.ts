@@ -5,18 +5,19 @@ import { shortId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
 import { CHANCE, type ClockJudgement } from '../clock/state.js'
 import {
-  type Amount,
   type ClockLease,
   type ClockLink,
   type ClockReport,
-  type Ended,
+  count,
   FLOW_PERIODS,
   type FlowName,
   flowsNamed,
   MOST_NUMBERED,
   NEAR_CREDIT,
   type NumberedCharge,
+  noSums,
   type ReportedPeriod,
+  type Sharing,
   SLOTS,
   type SlotSums,
 } from './report.js'
@@ -27,9 +28,9 @@ import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 const LEASE_MS = 1500
 /** Retry interval without an answer, and the time until an arbiter counts as silent. */
 const GREET_MS = 1000
+const SILENT_MS = 400
 /** Longest interval at which a process that sees no shortage asks whether others share one. */
 const MOST_ASKING_MS = 60_000
-const SILENT_MS = 400
 /** Time without trouble after which reports stop; and without a request, which may be rare in each of many processes. */
 const CALM_MS = 5000
 const REST_MS = 60_000
@@ -63,23 +64,6 @@ interface CountedFlow {
   elsewhere: number
   /** Extrapolated charges by others since then. */
   foreseen: number
-}
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
-type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Writable<Ended>> }
-
-/** Sharing of the clock by a process. */
-export interface Sharing {
-  /** Name of the clock: all processes with this name share it. */
-  readonly name: string
-  /** The keeper of the clock, by a random name: a new keeper has a new one. */
-  readonly arbiter: string
-  /** Number of processes that share it. */
-  readonly members: number
-  /** This process's part of the admissions: 0 to 1. */
-  readonly part: number
-  /** Time since the last message of the arbiter, in milliseconds. */
-  readonly ageMs: number
 }
 
 /** The clock's unique name: a gate may be called `orders/reports`, and `orders` may have such a resource. */
@@ -458,13 +442,4 @@ export class SharedClock {
 function newFlow(name: string, id: number, tag: number): CountedFlow {
   const counts = { charge: 0, asked: 0, askedPerSecond: 0, since: 0, spread: 1, elsewhere: 0, foreseen: 0 }
   return { name, id, namedAt: Number.POSITIVE_INFINITY, tag, ...counts }
-}
-
-function noSums(slot: number): Sums {
-  return { slot, letIn: [0, 0], refused: [0, 0], known: 0, ahead: 0, strained: 0, ended: new Map(), settled: 0 }
-}
-
-function count(amount: Amount, cost: number): void {
-  amount[0]++
-  amount[1] += cost
 }

@@ -150,3 +150,32 @@ export interface ClockLink {
   /** Supplied by the links that share in bundles for workers and browsers, which lack it; custom links need none. */
   readonly clock?: typeof SharedClockRule
 }
+
+/** Sharing of the clock by a process. */
+export interface Sharing {
+  /** Name of the clock: all processes with this name share it. */
+  readonly name: string
+  /** The keeper of the clock, by a random name: a new keeper has a new one. */
+  readonly arbiter: string
+  /** Number of processes that share it. */
+  readonly members: number
+  /** This process's part of the admissions: 0 to 1. */
+  readonly part: number
+  /** Time since the last message of the arbiter, in milliseconds. */
+  readonly ageMs: number
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+/** The sums of a slot while they are counted; its outcomes by the slots of their admissions. */
+type CountedSlot = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Writable<Ended>> }
+
+/** A slot that begins. */
+export function noSums(slot: number): CountedSlot {
+  return { slot, letIn: [0, 0], refused: [0, 0], known: 0, ahead: 0, strained: 0, ended: new Map(), settled: 0 }
+}
+
+/** Counts one more request. */
+export function count(amount: Amount, cost: number): void {
+  amount[0]++
+  amount[1] += cost
+}
