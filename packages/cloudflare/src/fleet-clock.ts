@@ -47,8 +47,8 @@ export interface DurableObjectFleetOptions {
  * Lets the isolates of a worker share FAIR's clock through a Durable Object: for `createGate({ name, fleet })`. All
  * gates of one name that reach the same object share a clock; one object keeps all clocks of a namespace.
  *
- * Without a shortage, it only asks whether others share a clock: at its first request, and again if some requests
- * fail, at most once a minute in the end. During a shortage each isolate makes at most four calls a second, alongside its
+ * Without a shortage, it only asks whether others share a clock: three times in its first three seconds of requests,
+ * and later if some fail, at most once a minute in the end. During a shortage each isolate makes at most four calls a second, alongside its
  * requests, none of which waits for a call. If the object is unavailable, each isolate uses its own clock within two
  * seconds.
  *

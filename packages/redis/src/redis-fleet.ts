@@ -38,9 +38,9 @@ export interface RedisFleet extends ClockLink {
  * Lets the processes of a fleet share FAIR's clock through Redis: for `createGate({ name, fleet })`. All gates of one
  * name on the same Redis share a clock.
  *
- * Without a shortage, it only asks whether others share a clock: at its first request, and again if some requests
- * fail, at most once a minute in the end. During a shortage each process makes at most eight calls a second, of some hundred
- * bytes, on one key, `<prefix>:clock5:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
+ * Without a shortage, it only asks whether others share a clock: three times in its first three seconds of requests,
+ * and later if some fail, at most once a minute in the end. For two seconds after each question, and during a shortage,
+ * it makes at most eight calls a second, of some hundred bytes, on one key, `<prefix>:clock5:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
  * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is unavailable,
  * each process uses its own clock within two seconds, and shares again when Redis is back. No request ever waits for
  * Redis.

@@ -106,6 +106,9 @@ export interface Errand<Result> {
   giveUp(): Result
 }
 
+/** Most that are tried behind one that draws, for each answer of the store: each try costs some microseconds. */
+const MOST_PASSED = 256
+
 /** A check or a settlement that waits for a lease. */
 interface WaitingErrand {
   readonly errand: Errand<unknown>
@@ -194,7 +197,9 @@ export class DrawQueue {
 
   #serve(): void {
     let isDrawing = false
+    let left = MOST_PASSED
     for (const waiter of this.#waiters) {
+      if (isDrawing && left-- === 0) return
       const { errand } = waiter
       let result = errand.attempt()
       while (result === undefined && !isDrawing) {

@@ -707,6 +707,27 @@ describe('a store that fails', () => {
     expect(escrow.snapshot().storeErrors).toBe(0)
   })
 
+  it.each(['admit', 'last-share'] as const)(
+    'answers, but too late for the turn of a check: nothing is admitted beyond what the pool keeps, also with %s',
+    async (onStoreError) => {
+      const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 100, onStoreError })
+      check('a', 100)
+      world.advance(20)
+      check('b', 100)
+      check('c', 30)
+      world.advance(40)
+      await store.last.answer({ held: 50 })
+      expect(answers[0]).toMatchObject({ allowed: true })
+      // The lease for the second check is on its way, for 60 ms of 100.
+      expect(store.calls).toHaveLength(2)
+      world.advance(60)
+      await settled()
+      expect(answers[1]).toMatchObject({ allowed: false, reason: 'store-error' })
+      expect(answers[2]).toMatchObject({ allowed: true, reason: 'store-error' })
+      expect(escrow.snapshot().storeErrors).toBe(2)
+    },
+  )
+
   it('fails in the end, though this process hardly gets to run', async () => {
     const { check, answers, world } = held({ storeTimeoutMs: 40 })
     check('a', 1)

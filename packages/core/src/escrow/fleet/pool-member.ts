@@ -355,13 +355,17 @@ export class PoolMember {
     if (this.#account.isLent) void this.tell()
   }
 
-  /** The declared answer for a store that does not answer. */
+  /**
+   * The declared answer for a store that does not answer, or not in time for the check's turn. Where it still answers,
+   * nothing is admitted beyond the amount that the pool keeps for this member.
+   */
   #declared(ask: DrawRequest, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
+    const { hasFailed } = this.#account
     this.#storeErrors++
-    if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
-    if (onStoreError === 'last-share') {
-      this.#account.lend(nowMs)
+    if (onStoreError === 'admit' && hasFailed) return this.#answer(ask, 'store-error', 0, nowMs, undefined)
+    if (onStoreError !== 'refuse') {
+      if (hasFailed) this.#account.lend(nowMs)
       const ofHeld = ask.cost - Math.max(0, this.#credit.left)
       const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
       if (this.#credit.isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {

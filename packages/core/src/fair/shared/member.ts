@@ -81,8 +81,8 @@ interface Tags {
 }
 
 /**
- * A process's part in a clock that several share. While nothing is short it sends nothing, except a question at its
- * first request whether others share one. From the first alarm on, or such an answer, it reports to the arbiter, once
+ * A process's part in a clock that several share. While nothing is short it sends nothing, except three questions at
+ * its first requests whether others share one. From the first alarm on, or such an answer, it reports to the arbiter, once
  * per period, the sums of events, and the charges of the most charged flows. Its own clock then follows the arbiter's:
  * it decides synchronously by its last lease, by its admissions since, and by its part of the resource's rate. It does
  * not measure, and does not look.
@@ -167,7 +167,7 @@ export class SharedClock {
     const slot = this.#slotAt(nowMs)
     if (slot > this.#sums.slot) this.#closeSlot(slot, nowMs)
     const silentMs = nowMs - this.#leaseHeardAtMs
-    if (silentMs > LEASE_MS || nowMs - this.#troubledAtMs > CALM_MS) this.#leave()
+    if (silentMs > LEASE_MS || nowMs - this.#troubledAtMs > CALM_MS) this.#leave(nowMs)
     else if (silentMs > SILENT_MS && nowMs - this.#greetedAtMs > SILENT_MS) this.#greet(nowMs)
   }
 
@@ -230,10 +230,10 @@ export class SharedClock {
 
   /**
    * A process that sees no shortage may only see none because others leave room for it: it asks whether they share a
-   * clock, at its first request, and later if more than chance fails, ever less often.
+   * clock, three times at first, because messages may be lost, and later if more than chance fails, ever less often.
    */
   #ask(nowMs: number): void {
-    if (this.#askingMs > 0 && this.#clock.failureShare <= CHANCE) return
+    if (this.#askingMs > 2 * GREET_MS && this.#clock.failureShare <= CHANCE) return
     this.#askingMs = Math.min(MOST_ASKING_MS, Math.max(GREET_MS, 2 * this.#askingMs))
     this.#greet(nowMs, true)
   }
@@ -429,8 +429,9 @@ export class SharedClock {
   }
 
   /** Becomes independent again. */
-  #leave(): void {
-    this.#clock.lead(1 / (this.#lease?.members ?? 1))
+  #leave(nowMs: number): void {
+    // After a rest nobody knows how requests will be spread: it counts on all of the resource.
+    this.#clock.lead(nowMs - this.#usedAtMs > REST_MS ? 1 : 1 / (this.#lease?.members ?? 1))
     this.isActive = false
     this.#arbiter = ''
     this.#lease = undefined
