@@ -430,8 +430,7 @@ export class SharedClock {
 
   /** Becomes independent again. */
   #leave(nowMs: number): void {
-    // After a rest nobody knows how requests will be spread: it counts on all of the resource.
-    this.#clock.lead(nowMs - this.#usedAtMs > REST_MS ? 1 : 1 / (this.#lease?.members ?? 1))
+    this.#clock.lead(1 / (this.#lease?.members ?? 1), nowMs - this.#usedAtMs > REST_MS)
     this.isActive = false
     this.#arbiter = ''
     this.#lease = undefined

@@ -95,7 +95,7 @@ export class SharedFairClock extends FairClock {
    * From now on this clock measures by itself again: its part of the resource, but at least `least`. Its recent part is
    * no estimate of its future demand: with a part near zero it would refuse everything for half a minute.
    */
-  lead(least: number): void {
+  lead(least: number, isRested: boolean): void {
     if (!this.following) return
     const part = Math.max(this.part, least)
     if (this.looks.looking) this.open = this.wasOpen
@@ -105,8 +105,8 @@ export class SharedFairClock extends FairClock {
     this.delivery.keep(part)
     // A rate that is too low is soon corrected, one that is too high is not: as if a part of each flow's requests
     // arrived here. If nothing is short the rate follows by itself, and would otherwise fall with every lease that
-    // ends.
-    if (!this.open) this.virtual.rate *= part
+    // ends. After a rest, the next requests may all be of few flows.
+    if (!this.open && !isRested) this.virtual.rate *= part
     this.reserve.empty()
     this.alone = false
     this.slope.clear()
