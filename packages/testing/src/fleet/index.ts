@@ -87,14 +87,18 @@ export function fleetContract(harness: FleetHarness): ContractCase[] {
   })
 
   if (harness.isSafe !== true) {
-    const nothing = 'says nothing while there is enough, after three questions'
+    const nothing = 'says nothing while there is enough, except a few questions'
     add(
       nothing,
       async ({ all }) => {
         await eventually(() => {
           for (const { asked } of all) assert.ok(asked > 50, `${asked} requests`)
         })
-        for (const { reports, sharing } of all) assert.deepEqual({ reports, sharing }, { reports: 3, sharing: null })
+        for (const { reports, sharing } of all) {
+          assert.equal(sharing, null)
+          // Processes that share make more than this in two seconds.
+          assert.ok(reports <= 6, `${reports} reports`)
+        }
       },
       ENOUGH,
     )
