@@ -31,8 +31,9 @@ const GREET_MS = 1000
 const SILENT_MS = 400
 /** Longest interval at which a process that sees no shortage asks whether others share one. */
 const MOST_ASKING_MS = 60_000
-/** Time without trouble after which reports stop; and without a request, which may be rare in each of many processes. */
+/** Time without trouble after which reports stop. */
 const CALM_MS = 5000
+/** The same without a request: in each of many processes requests may be rare. */
 const REST_MS = 60_000
 /** Periods for which the clock's state at their end is known, and whose sums are kept until they are acknowledged. */
 const MOST_MARKS = 64
@@ -82,10 +83,10 @@ interface Tags {
 
 /**
  * A process's part in a clock that several share. While nothing is short it sends nothing, except three questions at
- * its first requests whether others share one. From the first alarm on, or such an answer, it reports to the arbiter, once
- * per period, the sums of events, and the charges of the most charged flows. Its own clock then follows the arbiter's:
- * it decides synchronously by its last lease, by its admissions since, and by its part of the resource's rate. It does
- * not measure, and does not look.
+ * its first requests whether others share one. From the first alarm on, or such an answer, it reports to the arbiter,
+ * once per period, the sums of events, and the charges of the most charged flows. Its own clock then follows the
+ * arbiter's: it decides synchronously by its last lease, by its admissions since, and by its part of the resource's
+ * rate. It does not measure, and does not look.
  *
  * A lease holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of the total
  * state. Times are the arbiter's: the lead of its clock is estimated with every answer, as in NTP.
