@@ -48,9 +48,9 @@ export interface DurableObjectFleetOptions {
  * gates of one name that reach the same object share a clock; one object keeps all clocks of a namespace.
  *
  * Without a shortage, it only asks whether others share a clock: three times in its first three seconds of requests,
- * and later if some fail, at most once a minute in the end. During a shortage each isolate makes at most four calls a second, alongside its
- * requests, none of which waits for a call. If the object is unavailable, each isolate uses its own clock within two
- * seconds.
+ * and later if some fail, at most once a minute in the end. During a shortage each isolate makes at most four calls a
+ * second, alongside its requests, none of which waits for a call. If the object is unavailable, each isolate uses its
+ * own clock within two seconds.
  *
  * @throws TypeError that names an invalid option
  */

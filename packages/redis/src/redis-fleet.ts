@@ -40,10 +40,10 @@ export interface RedisFleet extends ClockLink {
  *
  * Without a shortage, it only asks whether others share a clock: three times in its first three seconds of requests,
  * and later if some fail, at most once a minute in the end. For two seconds after each question, and during a shortage,
- * it makes at most eight calls a second, of some hundred bytes, on one key, `<prefix>:clock5:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
- * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is unavailable,
- * each process uses its own clock within two seconds, and shares again when Redis is back. No request ever waits for
- * Redis.
+ * it makes at most eight calls a second, of some hundred bytes, on one key, `<prefix>:clock5:{<name>}`, which lies on
+ * one node of a cluster and expires by itself. One of the processes keeps the clock, in terms of 0.8 seconds; if it
+ * ends or stops, another takes over. If Redis is unavailable, each process uses its own clock within two seconds, and
+ * shares again when Redis is back. No request ever waits for Redis.
  *
  * The client stays yours: it is never closed. Needs Redis 5 or later, or Valkey. Throws a `TypeError` for an object
  * that is no client of the packages `redis`, `ioredis` or `@upstash/redis`.

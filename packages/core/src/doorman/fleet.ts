@@ -22,9 +22,10 @@ export interface DoormanFleet extends ClockLink {
  * gates of one name share a clock, if the servers of `url` have one master.
  *
  * Without a shortage, it only asks whether others share a clock: three times in its first three seconds of requests,
- * and later if some fail, at most once a minute in the end. During a shortage each process makes four calls a second of some hundred bytes,
- * and each call waits for its answer. If the server is unavailable, each process uses its own clock within two seconds,
- * and shares again when that server, or another master, answers. No request ever waits for the server.
+ * and later if some fail, at most once a minute in the end. During a shortage each process makes four calls a second of
+ * some hundred bytes, and each call waits for its answer. If the server is unavailable, each process uses its own clock
+ * within two seconds, and shares again when that server, or another master, answers. No request ever waits for the
+ * server.
  *
  * @throws RangeError, TypeError that names an invalid option
  */

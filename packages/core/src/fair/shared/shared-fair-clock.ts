@@ -93,8 +93,8 @@ export class SharedFairClock extends FairClock {
 
   /**
    * From now on this clock measures by itself again: its part of the resource, but at least `least`. Its recent part is
-   * no estimate of its future demand: with a part near zero it would refuse everything for half a minute. `isRested`: it
-   * had no request for long.
+   * no estimate of its future demand: with a part near zero it would refuse everything for half a minute. `isRested`:
+   * it had no request for long.
    */
   lead(least: number, isRested: boolean): void {
     if (!this.following) return
