@@ -14,8 +14,8 @@ interface Ports {
 }
 
 async function start(ports: Ports): Promise<Doorman> {
-  // The members may ask for their clock only.
-  const access = [{ name: 'members', token: TOKEN, resources: ['orders'] }]
+  // The members may ask for their clocks only.
+  const access = [{ name: 'members', token: TOKEN, resources: ['orders-*'] }]
   return startDoorman({ config: fairShare(), fresh: true, hostname: '127.0.0.1', ...ports, access })
 }
 

@@ -49,8 +49,10 @@ const PATIENCE_MS = 90_000
 export function fleetContract(harness: FleetHarness): ContractCase[] {
   const cases: ContractCase[] = []
   const add = (name: string, act: (fleet: FleetProcesses) => Promise<void>, rates = SHORT, lost = 0): void => {
+    // Processes that met those of the previous case would inherit their clock.
+    const gate = `orders-${cases.length}`
     const run = async (): Promise<void> => {
-      const fleet = new FleetProcesses(harness, rates, lost)
+      const fleet = new FleetProcesses(harness, rates, lost, gate)
       try {
         await act(fleet)
       } finally {
@@ -194,10 +196,10 @@ export class FleetProcesses {
   #left = PER_SECOND
   #atMs = performance.now()
 
-  constructor(harness: Pick<FleetHarness, 'start'>, rates: FleetLoad['rates'] = SHORT, lost = 0) {
+  constructor(harness: Pick<FleetHarness, 'start'>, rates: FleetLoad['rates'] = SHORT, lost = 0, gate = 'orders') {
     this.#harness = harness
     const own = Object.entries(rates).map(([flow, perSecond]) => [flow, perSecond / PROCESSES])
-    this.#load = { rates: Object.fromEntries(own), lost }
+    this.#load = { gate, rates: Object.fromEntries(own), lost }
     this.all = Array.from({ length: PROCESSES }, this.start)
   }
 

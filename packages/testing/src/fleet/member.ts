@@ -3,6 +3,8 @@ import { type ClockLink, createGate, type Sharing } from '@fairlead/core'
 
 /** The load that {@link fleetContract} passes to a process. */
 export interface FleetLoad {
+  /** The name of the gate, by which its processes meet. */
+  readonly gate: string
   /** Requests per second of each flow. */
   readonly rates: Readonly<Record<string, number>>
   /** Share of reports and leases that are lost. */
@@ -25,14 +27,13 @@ export function fleetLoad(): FleetLoad {
 }
 
 /**
- * Keeps asking a gate called `orders`, regardless of the answers, as a process or thread that {@link fleetContract} has
- * started. `fleet`: its link to the others. `close` is called before a regular end.
+ * Keeps asking its gate, regardless of the answers, as a process or thread that {@link fleetContract} has started. `fleet`: its link to the others. `close` is called before a regular end.
  */
 export function runFleetMember(fleet?: ClockLink, close: () => unknown = () => {}): void {
-  const { rates, lost } = fleetLoad()
+  const { gate: name, rates, lost } = fleetLoad()
   let reports = 0
   let asked = 0
-  const gate = createGate({ name: 'orders', ...(fleet && { fleet: lossy(fleet, lost, () => reports++) }) })
+  const gate = createGate({ name, ...(fleet && { fleet: lossy(fleet, lost, () => reports++) }) })
   const waiting = new Map<number, (isServed: boolean) => void>()
   const tell = (message: FleetMessage): void => {
     if (parentPort) parentPort.postMessage(message)
