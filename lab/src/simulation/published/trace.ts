@@ -37,8 +37,8 @@ const ROWS: readonly (readonly [string, () => EngineQueue])[] = [
   ['least in the last 30 s, knows the lengths, the same', () => gateway(32, leastLately())],
 ]
 
-/** A line of the artifact's results, as far as it is used. */
-interface Line {
+/** A request in the artifact's results, as far as it is used. */
+interface Response {
   readonly req_time: number
   readonly adapter_dir: string
   readonly prompt_len: number
@@ -47,9 +47,9 @@ interface Line {
 
 function generationsIn(text: string): readonly Generation[] {
   const clients = new Map<string, number>()
-  const lines = text.split('\n').filter((line) => line.trim() !== '')
-  const generations = lines.map((line): Generation => {
-    const { req_time: atS, adapter_dir: name, prompt_len: prompt, output_len: output } = JSON.parse(line) as Line
+  const { result } = JSON.parse(text) as { result: { responses: readonly Response[] } }
+  const generations = result.responses.map((response): Generation => {
+    const { req_time: atS, adapter_dir: name, prompt_len: prompt, output_len: output } = response
     if (!clients.has(name)) clients.set(name, clients.size)
     return { client: clients.get(name)!, atS, prompt, output }
   })
@@ -72,8 +72,9 @@ if (path === undefined) throw new Error(USAGE)
 const trace = generationsIn(readFileSync(path, 'utf8'))
 const copies = Array.from({ length: Number(values.copies) }, (_, i) => moved(trace, i + 1))
 const mean = (all: readonly number[]): string => (all.reduce((sum, x) => sum + x, 0) / all.length).toFixed(0)
+const range = (all: readonly number[]): string => `${Math.min(...all).toFixed(0)} to ${Math.max(...all).toFixed(0)}`
 printTable(
-  ['', 'most', 'mean', 'tokens/s', `most, mean of ${copies.length} copies`, 'mean', 'tokens/s'],
+  ['', 'most', 'mean', 'tokens/s', `most, mean of ${copies.length} copies`, 'from, to', 'mean', 'tokens/s'],
   ROWS.map(([title, make]) => {
     const own = unfairness(serve(trace, make()))
     const others = copies.map((copy) => unfairness(serve(copy, make())))
@@ -81,6 +82,7 @@ printTable(
       title,
       ...[own.most, own.mean, own.tokensPerS].map((x) => x.toFixed(0)),
       mean(others.map(({ most }) => most)),
+      range(others.map(({ most }) => most)),
       mean(others.map((each) => each.mean)),
       mean(others.map(({ tokensPerS }) => tokensPerS)),
     ]

@@ -55,7 +55,7 @@ export const SHORTAGE = {
 export interface QueueRequest {
   /** The unit of fairness: a name, not empty, or a path of up to four: `['account', 'key']`. */
   flow: Flow
-  /** Its expected cost, from 1e-9 to 1e12, in units of your choice. @default its width */
+  /** Its expected cost, from 1e-9 to 1e12, in units of your choice. @default its width, or 1 if a function names that */
   cost?: number
   /** Slots that it takes while it runs, above 0. */
   width?: number

@@ -47,6 +47,19 @@ describe('starting', () => {
     expect(started).toEqual(['x', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
   })
 
+  it.each<[number, string, number | (() => number), object]>([
+    [3, 'its width by the option', 3, {}],
+    [2, 'its own width', 3, { width: 2 }],
+    [1, 'nothing of the width that a function names', () => 3, {}],
+    [2, 'its own width beside a function', () => 3, { width: 2 }],
+    [5, 'a cost that is named', 3, { cost: 5 }],
+  ])('costs %i by %s', (cost, _by, width, said) => {
+    const { queue, ask } = queueOf({ concurrency: 3, width })
+    ask('a1')
+    ask('b1', said)
+    expect(queue.explain('b')).toMatchObject({ waiting: 1, cost })
+  })
+
   it('frees the width once, whatever is called afterwards', async () => {
     const { queue, ask, permit } = queueOf({ concurrency: 3 })
     ask('a1', { width: 2 })

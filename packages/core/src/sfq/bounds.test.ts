@@ -58,6 +58,16 @@ describe('bounds', () => {
     expect(refusalOf(queue.enqueue('large', 'large', 2)).refused).toBe('full')
   })
 
+  it('are right though the sum of a line is inexact', () => {
+    const queue = new FairQueue<string>({ maxWaiting: 3 })
+    for (const cost of [1e12, 1e-9, 1e-9]) queue.enqueue('mixed', 'mixed', cost)
+    for (let i = 0; i < 2; i++) queue.dequeue()
+    queue.enqueue('long', 'long', 1)
+    queue.enqueue('long', 'long', 1)
+    expect(queue.cost).toBeGreaterThanOrEqual(0)
+    expect(ticketOf(queue.enqueue('new', 'new')).evicted?.item).toBe('long')
+  })
+
   const forms: [string, FairQueueOptions][] = [
     ['perFlow', {}],
     ['SFQ', { queues: 4 }],

@@ -47,6 +47,15 @@ describe('SFQ', () => {
     const served = drain(queue).slice(0, 40)
     expect(Math.abs(served.filter((name) => name === 'a').length - 32)).toBeLessThanOrEqual(2)
   })
+
+  it('has turns though the sum of the weights in it is inexact', () => {
+    const weights: Readonly<Record<string, number>> = { large: 1e12, small: 5e-5, least: 1e-9 }
+    const queue = new FairQueue<string>({ queues: 1, weightOf: (name) => weights[name]! })
+    const answers = ['large', 'small'].map((name) => queue.enqueue(name, name))
+    for (const answer of answers) if ('flow' in answer) queue.remove(answer)
+    queue.enqueue('least', 'least')
+    expect(drain(queue)).toEqual(['least'])
+  })
 })
 
 describe('a perturbation', () => {

@@ -220,7 +220,8 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
     if (up === undefined) return
     const counts = this.count > 0 || this.deficit < 0 ? this.weight : 0
     if (counts === this.counted) return
-    up.members += counts - this.counted
+    // Sums of weights of very different magnitudes are inexact, and a queue of negative weight would never have a turn.
+    up.members = Math.max(0, up.members + counts - this.counted)
     this.counted = counts
     if (up.weighsAsMany) up.weight = up.members
     up.recount()
@@ -228,7 +229,7 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
 
   #subtract(cost: number): void {
     this.count--
-    // Differences of floats are inexact; when nothing waits, the cost is exactly 0.
-    this.cost = this.count === 0 ? 0 : this.cost - cost
+    // Differences of floats are inexact; when nothing waits, the cost is exactly 0, and never less.
+    this.cost = this.count === 0 ? 0 : Math.max(0, this.cost - cost)
   }
 }
