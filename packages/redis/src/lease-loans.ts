@@ -8,11 +8,11 @@ local function owed(cost, available)
   local tag = (askerGranted + cost) / askerWeight
   local total, isTurn = 0, true
   for _, strata in ipairs({lineBefore, line}) do
-    for i = 1, #strata do
-      local one = strata[i]
-      if (one[4] + one[5]) / one[3] < tag - 1e-9 then
-        total = total + (one[3] * tag - one[4])
-        if one[5] / one[2] <= available then isTurn = false end
+    for i = 1, #strata[AT] do
+      local weight, used, ask = strata[WEIGHT][i], strata[USED][i], strata[ASK][i]
+      if (used + ask) / weight < tag - 1e-9 then
+        total = total + (weight * tag - used)
+        if ask / strata[COUNT][i] <= available then isTurn = false end
       end
     end
   end
@@ -22,9 +22,9 @@ end
 -- Whether it is the first of those that were refused more than their part, of calls that may be granted.
 local function isFirst(available)
   local tag = (askerGranted + need) / askerWeight
-  for i = 1, #large do
-    local one = large[i]
-    if one[5] / one[2] <= available and (one[4] + one[5]) / one[3] < tag - 1e-9 then return false end
+  for i = 1, #large[AT] do
+    local ask = large[ASK][i]
+    if ask / large[COUNT][i] <= available and (large[USED][i] + ask) / large[WEIGHT][i] < tag - 1e-9 then return false end
   end
   return true
 end
@@ -45,9 +45,9 @@ end
 local function turn()
   local least = HUGE
   for _, strata in ipairs({lineBefore, line}) do
-    for i = 1, #strata do
-      local one = strata[i]
-      least = min(least, (one[4] + one[5] + one[2] * AHEAD * quantum) / one[3])
+    for i = 1, #strata[AT] do
+      local ahead = strata[COUNT][i] * AHEAD * quantum
+      least = min(least, (strata[USED][i] + strata[ASK][i] + ahead) / strata[WEIGHT][i])
     end
   end
   return max(level, least)

@@ -28,15 +28,13 @@ local function stand(tenant, sign)
   end
 end
 local function sum(tenant, sign)
-  local weight, used, place = tenant[1], tenant[2], SUMS[tenant[3]]
-  local ofWeight, ofUsed = place[1], place[2]
+  local weight, used, place = tenant[1], tenant[2], BEHIND + 2 * tenant[3]
   for j = FIRST_PLACE, #tenant, 4 do
     local at, part = members[tenant[j]], tenant[j + 3]
     -- What is added for no part is nothing.
     if part > 0 then
-      at[ofWeight] = at[ofWeight] + sign * weight * part
-      at[ofUsed] = at[ofUsed] + sign * used * part
-      changed[tenant[j]] = true
+      at[place] = at[place] + sign * weight * part
+      at[place + 1] = at[place + 1] + sign * used * part
     end
   end
 end
@@ -46,13 +44,14 @@ end
 local function readTenants()
   local names, before = {}, {}
   for i = FIRST_TENANT, #ARGV, TENANT do names[#names + 1] = ARGV[i] end
-  local lines = read(tenantsOf(win), names)
-  if mostAhead > 0 then before = read(tenantsOf(win - 1), names) end
+  if not names[1] then return end
+  local lines = redis.call('HMGET', tenantsOf(win), unpack(names))
+  if mostAhead > 0 then before = redis.call('HMGET', tenantsOf(win - 1), unpack(names)) end
   for i = 1, #names do
     if lines[i] then
-      tenants[names[i]] = numbers(lines[i])
+      tenants[names[i]] = restore(lines[i])
     elseif before[i] then
-      local last, ask, own = numbers(before[i]), 0, 0
+      local last, ask, own = restore(before[i]), 0, 0
       local wanted = last[8] % 2 == 1 and last[5] <= reach
       if wanted then ask = last[5] / last[1] end
       if wanted or last[2] * (1 + 1e-9) >= last[1] * levelBefore then own = min(mostAhead, last[2] / last[1] - leastShare) end
@@ -85,7 +84,7 @@ local function report(name, weight, used, rate, ask)
   local rates = 0
   for j = FIRST_PLACE, #tenant, 4 do
     tenant[2] = tenant[2] + tenant[j + 2]
-    if isPresent(members[tenant[j]]) then rates = rates + tenant[j + 1] end
+    if present[tenant[j]] then rates = rates + tenant[j + 1] end
   end
   if rates > 0 then tenant[4] = 1 else tenant[4] = 0 end
   if ask > 0 then tenant[5], tenant[6] = ask, slot end
@@ -94,7 +93,7 @@ local function report(name, weight, used, rate, ask)
   if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
   for j = FIRST_PLACE, #tenant, 4 do
     tenant[j + 3] = 0
-    if rates > 0 and isPresent(members[tenant[j]]) then tenant[j + 3] = tenant[j + 1] / rates end
+    if rates > 0 and present[tenant[j]] then tenant[j + 3] = tenant[j + 1] / rates end
   end
   sum(tenant, 1)
   stand(tenant, 1)
