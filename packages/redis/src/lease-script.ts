@@ -1,4 +1,3 @@
-import { LEASE_LOANS } from './lease-loans.js'
 import { LEASE_SUMS } from './lease-sums.js'
 import { LEASE_TENANTS } from './lease-tenants.js'
 
@@ -231,8 +230,6 @@ local function witnesses()
   end
   return atWork
 end
-
-${LEASE_LOANS}
 
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
 local leftMs = (win + 1) * windowMs - nowMs

@@ -1,6 +1,7 @@
 /**
- * The tenants of a pool, in Lua: how the lease script reads them, and what a member's report of one changes. It repeats
- * `members.ts` of the pool of `@fairlead/core`, step by step.
+ * The tenants of a pool, in Lua: how the lease script reads them, what a member's report of one changes, what is lent
+ * to one beyond its claim, and whose turn it is. It repeats `members.ts`, and `loan` and `turn` of `pool.ts`, of
+ * `@fairlead/core`, step by step.
  */
 export const LEASE_TENANTS: string = `-- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
 local FIRST_PLACE = 9
@@ -97,5 +98,56 @@ local function report(name, weight, used, rate, ask)
   end
   sum(tenant, 1)
   stand(tenant, 1)
+end
+
+-- What has to be left to others if the tenant that asks gets cost, and what is granted beyond its claim.
+local askerWeight, askerGranted
+local function owed(cost, available)
+  local tag = (askerGranted + cost) / askerWeight
+  local total, isTurn = 0, true
+  for _, strata in ipairs({lineBefore, line}) do
+    for i = 1, #strata[AT] do
+      local weight, used, ask = strata[WEIGHT][i], strata[USED][i], strata[ASK][i]
+      if (used + ask) / weight < tag - 1e-9 then
+        total = total + (weight * tag - used)
+        if ask / strata[COUNT][i] <= available then isTurn = false end
+      end
+    end
+  end
+  if isTurn then return 0 end
+  return total
+end
+-- Whether it is the first of those that were refused more than their part, of calls that may be granted.
+local function isFirst(available)
+  local tag = (askerGranted + need) / askerWeight
+  for i = 1, #large[AT] do
+    local ask = large[ASK][i]
+    if ask / large[COUNT][i] <= available and (large[USED][i] + ask) / large[WEIGHT][i] < tag - 1e-9 then return false end
+  end
+  return true
+end
+local function loan(available, free)
+  local room = free + fuzz
+  local inTurn = max(need, min(quantum, free))
+  if owed(need, available) == 0 then
+    if need <= room then return inTurn end
+    return 0
+  end
+  if max(need, quantum) <= room and owed(need - quantum, available) == 0 then return inTurn end
+  for _, part in ipairs({1, 1 / 2, 1 / 4}) do
+    local some = max(need, part * quantum)
+    if some + owed(some, available) <= room then return some end
+  end
+  return 0
+end
+local function turn()
+  local least = HUGE
+  for _, strata in ipairs({lineBefore, line}) do
+    for i = 1, #strata[AT] do
+      local ahead = strata[COUNT][i] * AHEAD * quantum
+      least = min(least, (strata[USED][i] + strata[ASK][i] + ahead) / strata[WEIGHT][i])
+    end
+  end
+  return max(level, least)
 end
 `
