@@ -1,4 +1,3 @@
-import { LEASE_LOANS } from './lease-loans.js'
 import { LEASE_SUMS } from './lease-sums.js'
 import { LEASE_TENANTS } from './lease-tenants.js'
 
@@ -10,13 +9,12 @@ import { LEASE_TENANTS } from './lease-tenants.js'
  *
  * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, time and epoch of
  *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
- *   members, the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
+ *   the time since which claims fade, the time by which all refused tenants are back, what tenants carry, the
  *   least share and the most ahead, what a newcomer begins with, the level of the window before, the
  *   part of the limit for weight 1, and what tenants refused more than their part have lent, the cost up
  *   to which calls have precedence, and the least one for which all was kept in vain
- * - `active`, `line`, `lineBefore`, `wanting`, `large`: strata of tenants, five numbers each, in order
- * - `id:<member>`: the member's number, in order of arrival
- * - `m:<number>`: as MEMBER of the sums
+ * - `strata`: of tenants that are active, in line in this slot and in the last, that want more, and that lend
+ * - `members`: in order of arrival, which is their number; each as in the sums
  *
  * And a hash of tenants for even windows, and one for odd windows: weight, used, place, whether it is active, ask and
  * its slot, what it carries, whether it wants more, plus 2 if it was refused more than its part; and for each member
@@ -41,23 +39,6 @@ local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 
 local LATE, PATIENCE = 1.5, 3 / 10
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
-local function read(hash, fields)
-  local values = {}
-  for from = 1, #fields, 1000 do
-    local some = redis.call('HMGET', hash, unpack(fields, from, min(from + 999, #fields)))
-    for i = 1, #some do values[from + i - 1] = some[i] end
-  end
-  return values
-end
-local writes, tenantWrites = {}, {}
-local function write(field, value, list)
-  list = list or writes
-  list[#list + 1] = field
-  list[#list + 1] = value
-end
-local function save(hash, list)
-  for from = 1, #list, 2000 do redis.call('HSET', hash, unpack(list, from, min(from + 1999, #list))) end
-end
 local function tenantsOf(win) return KEYS[2 + win % 2] end
 
 -- What is known.
@@ -65,30 +46,22 @@ local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local begunMs = knownWin * windowMs
 if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs end
-local headLine = redis.call('HGET', key, 'head')
+local headLine, strataLine, membersLine = unpack(redis.call('HMGET', key, 'head', 'strata', 'members'))
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
-local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
+local heard, awaited, informedWin, informedEpoch, informedRev, slot, fadesFromMs, backMs
 local due, lent, reach, failed = HUGE, 0, HUGE, HUGE
 local carried, leastShare, mostAhead, entry, levelBefore = 0, 0, 0, 0, 0
-local members, number = {}, nil
-local active, line, lineBefore, wanting, large = {}, {}, {}, {}, {}
+local members = {}
+local active, line, lineBefore, wanting, large = noStrata(), noStrata(), noStrata(), noStrata(), noStrata()
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-    informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-    entry, levelBefore, due, lent, reach, failed = unpack(numbers(headLine))
-  -- A former version saved fewer numbers.
-  entry, levelBefore, due, lent = entry or 0, levelBefore or 0, due or HUGE, lent or 0
-  reach, failed = reach or HUGE, failed or HUGE
+    informedWin, informedEpoch, informedRev, slot, fadesFromMs, backMs, carried, leastShare, mostAhead,
+    entry, levelBefore, due, lent, reach, failed = unpack(restore(headLine))
+  active, line, lineBefore, wanting, large = unpack(restore(strataLine))
+  members = restore(membersLine)
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
-  win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
-end
-local function readMembers()
-  local fields, all = {}, {}
-  for i = 1, count do fields[i] = 'm:' .. i end
-  local lines = read(key, fields)
-  for i = 1, count do all[i] = memberOf(lines[i]) end
-  return all
+  win, nowMs, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, -1, 0, 0
 end
 local function unheard() return max(0, awaited - heard) end
 -- For how long nothing is granted yet, because members have to be heard that may know of more.
@@ -101,22 +74,28 @@ local function restOfGrace()
 end
 local TIE, RETRY = 1 + 1e-9, 1 / 20
 -- The costs that may be served in the next window, by the one that ends: the largest, and the least that was not.
-local function reachOf(all, wanted, last, before, failedBefore)
-  local quiet = {0, 0, 0, 0}
-  for i = 1, count do quiet[3], quiet[4] = quiet[3] + last[i].quietWeight, quiet[4] + last[i].quietUsed end
-  local weights = quiet[3]
-  for i = 1, #all do weights = weights + all[i][3] end
+local function reachOf(before, failedBefore)
+  local weights, used = 0, 0
+  for _, m in ipairs(members) do weights, used = weights + m[QUIET_WEIGHT], used + m[QUIET_USED] end
+  local quiet = weights
+  for i = 1, #active[AT] do weights = weights + active[WEIGHT][i] end
   local left, due = max(0, limit - granted), 0
   if weights > 0 then due = (limit / weights) * TIE end
-  local function keptBy(one) return min(due * one[3], one[4] + due * one[3] * RETRY) end
-  local most = limit * TIE - keptBy(quiet)
-  for i = 1, #all do if all[i][4] <= due * all[i][3] then most = most - keptBy(all[i]) end end
-  for i = 1, #wanted do if wanted[i][4] <= due * wanted[i][3] then most = most + keptBy(wanted[i]) end end
+  local function keptBy(weight, used) return min(due * weight, used + due * weight * RETRY) end
+  local most = limit * TIE - keptBy(quiet, used)
+  local function keep(strata, sign)
+    for i = 1, #strata[AT] do
+      local weight, used = strata[WEIGHT][i], strata[USED][i]
+      if used <= due * weight then most = most + sign * keptBy(weight, used) end
+    end
+  end
+  keep(active, -1)
+  keep(wanting, 1)
   local failed, first, stays = HUGE, HUGE, false
-  for i = 1, #wanted do
-    local one = wanted[i]
-    if one[5] > due * one[3] then
-      local cost, tag = one[5] / one[2], (one[4] + one[5]) / one[3]
+  for i = 1, #wanting[AT] do
+    local weight, used, ask = wanting[WEIGHT][i], wanting[USED][i], wanting[ASK][i]
+    if ask > due * weight then
+      local cost, tag = ask / wanting[COUNT][i], (used + ask) / weight
       if cost * TIE >= failedBefore then stays = true end
       if left > most - left and cost <= min(left * TIE, before) and tag < first then failed, first = cost, tag end
     end
@@ -126,50 +105,44 @@ local function reachOf(all, wanted, last, before, failedBefore)
 end
 local now = floor(nowMs / windowMs)
 if now ~= win then
-  local kept, carriedBefore = {}, carried
+  local carriedBefore = carried
   carried, leastShare, mostAhead, entry, levelBefore = 0, 0, 0, 0, 0
   local reachBefore, failedBefore = reach, failed
   reach, failed = HUGE, HUGE
   if headLine and now == win + 1 then
-    local wanted = strataOf(redis.call('HGET', key, 'wanting'))
-    local all = strataOf(redis.call('HGET', key, 'active'))
-    local last = readMembers()
-    reach, failed = reachOf(all, wanted, last, reachBefore, failedBefore)
-    for i = #wanted, 1, -1 do if wanted[i][5] / wanted[i][2] > reach then table.remove(wanted, i) end end
-    if wanted[1] then
-      leastShare, mostAhead = wanted[1][4] / wanted[1][3], level
-      for i = 1, #wanted do mostAhead = max(mostAhead, wanted[i][5] / wanted[i][3]) end
-      local function aheadOf(one) return max(0, min(mostAhead, one[4] / one[3] - leastShare)) end
+    reach, failed = reachOf(reachBefore, failedBefore)
+    local weightsOf, usedOf, askOf = wanting[WEIGHT], wanting[USED], wanting[ASK]
+    for i = #askOf, 1, -1 do if askOf[i] / wanting[COUNT][i] > reach then removeStratum(wanting, i) end end
+    if askOf[1] then
+      leastShare, mostAhead = usedOf[1] / weightsOf[1], level
+      for i = 1, #askOf do mostAhead = max(mostAhead, askOf[i] / weightsOf[i]) end
+      local function aheadOf(i) return max(0, min(mostAhead, usedOf[i] / weightsOf[i] - leastShare)) end
       local weights, used = 0, 0
-      for i = 1, #all do weights, used = weights + all[i][3], used + all[i][4] end
+      for i = 1, #active[AT] do weights, used = weights + active[WEIGHT][i], used + active[USED][i] end
       local budget, weight, above = max(level * weights, used) - carriedBefore, 0, 0
-      for i = #wanted, 1, -1 do
-        local ahead = aheadOf(wanted[i])
+      for i = #askOf, 1, -1 do
+        local ahead = aheadOf(i)
         if above - weight * ahead >= budget then break end
-        weight, above = weight + wanted[i][3], above + wanted[i][3] * ahead
+        weight, above = weight + weightsOf[i], above + weightsOf[i] * ahead
       end
       if weight > 0 then entry = max(0, (above - budget) / weight) end
       local common = entry
-      for i = 1, #wanted do
-        common = min(common, max(aheadOf(wanted[i]), entry - wanted[i][5] / wanted[i][3]))
-      end
+      for i = 1, #askOf do common = min(common, max(aheadOf(i), entry - askOf[i] / weightsOf[i])) end
       leastShare, mostAhead, entry = leastShare + common, mostAhead - common, entry - common
       levelBefore = level
     end
-    local names = {}
-    local fields = redis.call('HKEYS', key)
-    local ids = {}
-    for i = 1, #fields do if string.sub(fields[i], 1, 3) == 'id:' then ids[#ids + 1] = fields[i] end end
-    local values = read(key, ids)
-    for i = 1, #ids do names[tonumber(values[i])] = ids[i] end
-    for i, m in ipairs(last) do
+    local last = members
+    members = {}
+    for _, m in ipairs(last) do
       local weight = weightOf(m)
-      if m.hasCalled == 1 and (weight > 0 or m.ahead > 0) then
-        members[#members + 1] = newMember(now * windowMs, m.seq - 0.5, weight, m.ahead)
-        kept[#members] = names[i]
+      if m[HAS_CALLED] == 1 and (weight > 0 or m[NEXT] > 0) then
+        members[#members + 1] = newMember(m[NAME], now * windowMs, m[SEQ] - 0.5, weight, m[NEXT])
       end
     end
+  else
+    members = {}
   end
+  active, line, lineBefore, wanting, large = noStrata(), noStrata(), noStrata(), noStrata(), noStrata()
   -- A script that has deleted something is not stopped by a Redis without memory.
   if headLine or redis.call('EXISTS', KEYS[2], KEYS[3]) > 0 then
     redis.call('UNLINK', key, tenantsOf(now))
@@ -184,32 +157,16 @@ if now ~= win then
   if not isListening then
     lostEpoch, heard, awaited, informedWin, informedEpoch, informedRev = -1, 0, 0, -1, -1, -1
   end
-  count = #members
-  for i = 1, count do
-    write(kept[i], i)
-    if kept[i] == 'id:' .. name then number = i end
-  end
-else
-  number = tonumber(redis.call('HGET', key, 'id:' .. name) or nil)
-  members = readMembers()
-  local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore', 'wanting', 'large')
-  active, line, lineBefore, wanting = strataOf(strata[1]), strataOf(strata[2]), strataOf(strata[3]), strataOf(strata[4])
-  large = strataOf(strata[5])
 end
 local slotNow = floor(nowMs / (windowMs * SLOT))
 if slotNow ~= slot then
-  if slotNow == slot + 1 then lineBefore = line else lineBefore = {} end
-  line, slot = {}, slotNow
+  if slotNow == slot + 1 then lineBefore = line else lineBefore = noStrata() end
+  line, slot = noStrata(), slotNow
 end
-local changed = {}
-if #writes > 0 then for i = 1, count do changed[i] = true end end
-if not number then
-  count = count + 1
-  number = count
-  members[number] = newMember(nowMs, 0, 0, 0)
-  changed[number] = true
-  write('id:' .. name, number)
-end
+local number = 1
+while members[number] and members[number][NAME] ~= name do number = number + 1 end
+if not members[number] then members[number] = newMember(name, nowMs, 0, 0, 0) end
+local count = #members
 local me = members[number]
 -- The part of the time in which claims fade that is over.
 local function elapsedAt(atMs)
@@ -218,31 +175,33 @@ end
 local elapsed = elapsedAt(nowMs)
 local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
-local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
+if seq > me[SEQ] then me[SEEN_MS] = nowMs end
+local present = {}
+for i = 1, count do present[i] = members[i][SEEN_MS] > nowMs - windowMs * LAPSE end
 -- The member's part of all weight.
 local function partOfMe()
   local weights = 0
-  for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
+  for i = 1, count do if present[i] then weights = weights + weightOf(members[i]) end end
   if weights > 0 then return weightOf(me) / weights end
   return 0
 end
 
 ${LEASE_TENANTS}
-if seq >= me.seq then readTenants() end
+if seq >= me[SEQ] then readTenants() end
 
 local function hold()
   local isOfLast = knownWin >= 0 and knownWin == win - 1
   local held, heldAhead = 0, 0
   if isHere then held, heldAhead = holds, saidAhead elseif isOfLast then held = saidAhead end
-  local more, moreAhead = held - me.granted, heldAhead - me.ahead
-  me.granted, me.ahead = held, heldAhead
+  local more, moreAhead = held - me[GRANTED], heldAhead - me[NEXT]
+  me[GRANTED], me[NEXT] = held, heldAhead
   if isHere and markEpoch == epoch and markRev >= rev then
     epoch, since, informedWin = max(epoch + 1, floor(nowMs)), 0, -1
   end
   local isLost = (isHere or (isOfLast and epoch >= floor(win * windowMs))) and markEpoch ~= epoch
   if isLost then
     local known, knownAhead = 0, 0
-    for i = 1, count do known, knownAhead = known + members[i].granted, knownAhead + members[i].ahead end
+    for i = 1, count do known, knownAhead = known + members[i][GRANTED], knownAhead + members[i][NEXT] end
     if isHere then
       granted = max(granted, markTotal + since, known)
       ahead = max(ahead, markAhead, knownAhead)
@@ -267,32 +226,29 @@ local function witnesses()
   if restOfGrace() > 0 then atWork = unheard() end
   for i = 1, count do
     local m = members[i]
-    if m.seenMs > sinceMs and weightOf(m) > 0 then atWork = atWork + 1 end
+    if m[SEEN_MS] > sinceMs and weightOf(m) > 0 then atWork = atWork + 1 end
   end
   return atWork
 end
 
-${LEASE_LOANS}
-
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
 local leftMs = (win + 1) * windowMs - nowMs
-if seq > me.seq then
+if seq > me[SEQ] then
   rev = rev + 1
-  me.seq, me.seenMs, me.hasCalled = seq, nowMs, 1
-  changed[number] = true
+  me[SEQ], me[HAS_CALLED] = seq, 1
   hold()
-  me.quietWeight, me.quietUsed, me.idle = quietWeight, 0, 0
-  if isHere then me.quietUsed, me.idle = quietUsed, max(0, holds - spent) end
+  me[QUIET_WEIGHT], me[QUIET_USED], me[IDLE] = quietWeight, 0, 0
+  if isHere then me[QUIET_USED], me[IDLE] = quietUsed, max(0, holds - spent) end
   for i = FIRST_TENANT, #ARGV, TENANT do
     local used = 0
     if isHere then used = tonumber(ARGV[i + 2]) end
     report(ARGV[i], tonumber(ARGV[i + 1]), used, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]))
   end
 
-  for i = 1, #active do w[i], g[i] = active[i][3], active[i][4] end
-  n = #active
+  n = #active[AT]
+  for i = 1, n do w[i], g[i] = active[WEIGHT][i], active[USED][i] end
   local lenders = {}
-  for i = 1, #large do lenders[i] = {large[i][3], large[i][4]} end
+  for i = 1, #large[AT] do lenders[i] = {large[WEIGHT][i], large[USED][i]} end
   local function lendersClaim(level, elapsed)
     local sum = 0
     for i = 1, #lenders do sum = sum + claimOf(lenders[i][1], lenders[i][2], level, elapsed) end
@@ -301,9 +257,9 @@ if seq > me.seq then
   local function lentAt(level, elapsed) return min(lent, lendersClaim(level, elapsed)) end
   for i = 1, count do
     local m = members[i]
-    if isPresent(m) then
+    if present[i] then
       n = n + 1
-      w[n], g[n] = m.quietWeight, m.quietUsed
+      w[n], g[n] = m[QUIET_WEIGHT], m[QUIET_USED]
     end
   end
   local weights, most = 0, 0
@@ -311,21 +267,21 @@ if seq > me.seq then
   if weights > 0 then most = (limit + carried) / weights end
   local left = leftSaid or max(0, limit - granted)
   local before = min(most, level)
-  local function kept(m) return min(m.idle, memberClaim(m, before, elapsed)) end
+  local function kept(m) return min(m[IDLE], memberClaim(m, before, elapsed)) end
   local idle = 0
-  for i = 1, count do if isPresent(members[i]) then idle = idle + kept(members[i]) end end
+  for i = 1, count do if present[i] then idle = idle + kept(members[i]) end end
   local now = levelOf(most, left + idle + lentAt(before, elapsed), elapsed)
   lent = lentAt(now, elapsed)
   if weights > 0 then level, due = now, max(now, limit / weights) + fuzz / weights else level, due = HUGE, HUGE end
   local grant = 0
-  me.room, me.waitMs = 0, 0
+  me[ROOM], me[WAIT_MS] = 0, 0
   local rest = restOfGrace()
   if need > 0 and rest > 0 then
-    me.waitMs = rest
+    me[WAIT_MS] = rest
   elseif ARGV[FIRST_TENANT] then
     local tenant = tenants[ARGV[FIRST_TENANT]]
     local used = tenant[2]
-    askerWeight, askerGranted = tenant[1], used + me.idle
+    askerWeight, askerGranted = tenant[1], used + me[IDLE]
     local full, keptHere, available = max(need, quantum), kept(me), min(left + fuzz, reach)
     local lends = tenant[8] >= 2
     local function freeAt(level, elapsed)
@@ -378,57 +334,51 @@ if seq > me.seq then
         elseif freeIn(WAIT) >= need then
           wait = WAIT
         end
-        if need > left + fuzz then me.waitMs = leftMs else me.waitMs = min(leftMs, wait * windowMs) end
-        backMs = max(backMs, nowMs + LATE * me.waitMs)
+        if need > left + fuzz then me[WAIT_MS] = leftMs else me[WAIT_MS] = min(leftMs, wait * windowMs) end
+        backMs = max(backMs, nowMs + LATE * me[WAIT_MS])
         tenant[5], tenant[6] = need, slot
       end
       stand(tenant, 1)
     end
-    me.room = max(0, free - grant)
-    me.granted = me.granted + grant
+    me[ROOM] = max(0, free - grant)
+    me[GRANTED] = me[GRANTED] + grant
     granted = granted + grant
     since = since + grant
   end
-  me.grant = grant
-  if wants > me.ahead and isHere and lostEpoch ~= epoch then
-    local some = min(min(wants, limit * partOfMe()) - me.ahead, limit - ahead)
-    if some > 0 then me.ahead, ahead = me.ahead + some, ahead + some end
+  me[GRANT] = grant
+  if wants > me[NEXT] and isHere and lostEpoch ~= epoch then
+    local some = min(min(wants, limit * partOfMe()) - me[NEXT], limit - ahead)
+    if some > 0 then me[NEXT], ahead = me[NEXT] + some, ahead + some end
   end
-  me.held = min(max(0, left - grant), max(0, memberClaim(me, now, elapsed) - me.idle))
-  for name, tenant in pairs(tenants) do write(name, join(tenant), tenantWrites) end
+  me[HELD] = min(max(0, left - grant), max(0, memberClaim(me, now, elapsed) - me[IDLE]))
+  local writes = {}
+  for name, tenant in pairs(tenants) do
+    writes[#writes + 1] = name
+    writes[#writes + 1] = pack(tenant)
+  end
+  if writes[1] then redis.call('HSET', tenantsOf(win), unpack(writes)) end
 end
 
-for i in pairs(changed) do
-  local m, list = members[i], {}
-  for j = 1, #MEMBER do list[j] = m[MEMBER[j]] end
-  write('m:' .. i, join(list))
-end
-write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-  informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs, carried, leastShare, mostAhead,
-  entry, levelBefore, due, lent, reach, failed}))
-write('active', lineOf(active))
-write('line', lineOf(line))
-write('lineBefore', lineOf(lineBefore))
-write('wanting', lineOf(wanting))
-write('large', lineOf(large))
-save(key, writes)
-save(tenantsOf(win), tenantWrites)
+redis.call('HSET', key, 'head', pack({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch,
+  heard, awaited, informedWin, informedEpoch, informedRev, slot, fadesFromMs, backMs, carried, leastShare, mostAhead,
+  entry, levelBefore, due, lent, reach, failed}), 'strata', pack({active, line, lineBefore, wanting, large}),
+  'members', pack(members))
 for _, hash in ipairs({key, tenantsOf(win)}) do
   redis.call('PEXPIREAT', hash, string.format('%.0f', (win + 2) * windowMs))
 end
 
 local grant, room = 0, 0
-local isLast = seq == me.seq
-if isLast then grant, room = me.grant, me.room end
-local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.ahead, me.held, partOfMe(), turn(),
-  room, me.waitMs}
+local isLast = seq == me[SEQ]
+if isLast then grant, room = me[GRANT], me[ROOM] end
+local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me[NEXT], me[HELD], partOfMe(), turn(),
+  room, me[WAIT_MS]}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, TENANT do
     local tenant = tenants[ARGV[i]]
     local share, used = tenant[placeOf(tenant) + 3], tenant[2]
     -- What is granted with this is not used yet.
-    if i == FIRST_TENANT then used = used - me.grant end
+    if i == FIRST_TENANT then used = used - me[GRANT] end
     answer[#answer + 1] = text(share)
     answer[#answer + 1] = text(share * used)
   end

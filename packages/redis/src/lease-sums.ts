@@ -7,34 +7,27 @@ local max, min, floor, sqrt = math.max, math.min, math.floor, math.sqrt
 local RESOLUTION = 1024
 
 local function text(number) return string.format('%.17g', number) end
--- Lists of numbers, as they are kept: as MessagePack, which loses nothing, and takes a tenth of the time of text.
-local join, numbers = cmsgpack.pack, cmsgpack.unpack
+-- Lists, as they are kept: as MessagePack, which loses nothing, and takes a tenth of the time of text.
+local pack, restore = cmsgpack.pack, cmsgpack.unpack
 
--- Strata of tenants: where, how many, what they weigh, have used, and were refused.
-local function strataOf(line)
-  if not line then return {} end
-  local list, strata = numbers(line), {}
-  for i = 1, #list, 5 do strata[#strata + 1] = {list[i], list[i + 1], list[i + 2], list[i + 3], list[i + 4]} end
-  return strata
-end
-local function lineOf(strata)
-  local list = {}
-  for i = 1, #strata do for j = 1, 5 do list[#list + 1] = strata[i][j] end end
-  return join(list)
-end
+-- Strata of tenants, in order, as columns: where, how many, what they weigh, have used, and were refused.
+local AT, COUNT, WEIGHT, USED, ASK = 1, 2, 3, 4, 5
+local function noStrata() return {{}, {}, {}, {}, {}} end
+local function removeStratum(strata, i) for column = AT, ASK do table.remove(strata[column], i) end end
 local function layer(strata, at, weight, used, ask, sign)
-  local low, high = 1, #strata + 1
+  local ats, counts, weights, useds, asks = strata[AT], strata[COUNT], strata[WEIGHT], strata[USED], strata[ASK]
+  local low, high = 1, #ats + 1
   while low < high do
     local middle = floor((low + high) / 2)
-    if strata[middle][1] < at then low = middle + 1 else high = middle end
+    if ats[middle] < at then low = middle + 1 else high = middle end
   end
-  local one = strata[low]
-  if not one or one[1] ~= at then
-    one = {at, 0, 0, 0, 0}
-    table.insert(strata, low, one)
+  if ats[low] ~= at then
+    for column = AT, ASK do table.insert(strata[column], low, 0) end
+    ats[low] = at
   end
-  one[2], one[3], one[4], one[5] = one[2] + sign, one[3] + sign * weight, one[4] + sign * used, one[5] + sign * ask
-  if one[2] <= 0 then table.remove(strata, low) end
+  counts[low], weights[low] = counts[low] + sign, weights[low] + sign * weight
+  useds[low], asks[low] = useds[low] + sign * used, asks[low] + sign * ask
+  if counts[low] <= 0 then removeStratum(strata, low) end
 end
 local function stratumOf(share) return floor(RESOLUTION * sqrt(sqrt(sqrt(sqrt(share))))) end
 
@@ -83,30 +76,18 @@ local function levelOf(most, left, elapsed)
   return bend
 end
 
--- Members: where what they weigh and have used is summed up, by the tenants' place, and what is kept for them.
-local MEMBER = {'seenMs', 'hasCalled', 'granted', 'ahead', 'idle', 'quietWeight', 'quietUsed',
-  'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
-  'seq', 'grant', 'held', 'room', 'waitMs'}
-local SUMS = {
-  [0] = {'behindWeight', 'behindUsed'}, [1] = {'aheadWeight', 'aheadUsed'}, [2] = {'overWeight', 'overUsed'},
-}
-
-local function memberOf(line)
-  local list, m = numbers(line), {}
-  for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
-  return m
-end
-local function newMember(seenMs, seq, weight, granted)
-  local m = {}
-  for i = 1, #MEMBER do m[MEMBER[i]] = 0 end
-  m.seenMs, m.seq, m.quietWeight, m.granted = seenMs, seq, weight, granted
-  return m
+-- Members: what they weigh and have used is summed up by the tenants' place, which is 0, 1 or 2.
+local NAME, SEEN_MS, HAS_CALLED, GRANTED, NEXT, IDLE, QUIET_WEIGHT, QUIET_USED = 1, 2, 3, 4, 5, 6, 7, 8
+local BEHIND, BEHIND_USED, WITHIN, WITHIN_USED, OVER = 9, 10, 11, 12, 13
+local SEQ, GRANT, HELD, ROOM, WAIT_MS = 15, 16, 17, 18, 19
+local function newMember(name, seenMs, seq, weight, granted)
+  return {name, seenMs, 0, granted, 0, 0, weight, 0, 0, 0, 0, 0, 0, 0, seq, 0, 0, 0, 0}
 end
 local function weightOf(m)
-  return m.quietWeight + max(0, m.behindWeight) + max(0, m.aheadWeight) + max(0, m.overWeight)
+  return m[QUIET_WEIGHT] + max(0, m[BEHIND]) + max(0, m[WITHIN]) + max(0, m[OVER])
 end
 local function memberClaim(m, level, elapsed)
-  return claimOf(max(0, m.aheadWeight), max(0, m.aheadUsed), level, elapsed)
-    + claimOf(m.quietWeight + max(0, m.behindWeight), m.quietUsed + max(0, m.behindUsed), level, elapsed)
+  return claimOf(max(0, m[WITHIN]), max(0, m[WITHIN_USED]), level, elapsed)
+    + claimOf(m[QUIET_WEIGHT] + max(0, m[BEHIND]), m[QUIET_USED] + max(0, m[BEHIND_USED]), level, elapsed)
 end
 `

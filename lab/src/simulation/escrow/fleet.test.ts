@@ -175,7 +175,8 @@ describe('a fleet on one pool, in bad weather', () => {
       expect(result.storeErrors).toBeGreaterThan(0)
       expect(most(result)).toBeLessThanOrEqual(LIMIT)
       expect(used(result)).toBeGreaterThanOrEqual(0.99)
-      expect(result.slowestMs).toBeLessThan(50.1)
+      // A pending call, and then its own.
+      expect(result.slowestMs).toBeLessThan(100.1)
     },
   )
 
@@ -227,8 +228,8 @@ describe('a fleet on one pool, in bad weather', () => {
         const tree = isTree ? { tree: TREE } : {}
         const result = await simulateFleet({ ...one, ...tree, limit: 200, windowMs: 100, windows: 6 })
         expect(most(result)).toBeLessThanOrEqual(200)
-        // In a tree, a call that has waited for its group's pool may wait for the one above.
-        expect(result.slowestMs).toBeLessThan(one.storeTimeoutMs * (isTree ? 2 : 1) * 1.01)
+        // A pending call and then its own; in a tree, once more for the pool above.
+        expect(result.slowestMs).toBeLessThan(2 * one.storeTimeoutMs * (isTree ? 2 : 1) * 1.01)
       }),
       propertyRuns(0.25),
     )

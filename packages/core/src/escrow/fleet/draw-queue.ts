@@ -98,6 +98,8 @@ export function countdown(ms: number, clock: Clock, after: After, end: () => voi
 export interface Errand<Result> {
   /** The cost of its check or settlement. */
   readonly cost: number
+  /** Whether it is within its tenant's guarantee, by the last attempt. */
+  isDue(): boolean
   /** The wish for the next lease; others wait behind this one, for `behind` together. */
   wish(behind: number): Wish
   /** The result, once there is enough credit; undefined if more has to be drawn. */
@@ -106,8 +108,8 @@ export interface Errand<Result> {
   giveUp(): Result
 }
 
-/** Most that are tried behind one that draws, for each answer of the store: each try costs some microseconds. */
-const MOST_PASSED = 256
+/** Most that are tried for each answer of the store, if more draws are needed: each try costs some microseconds. */
+const MOST_TRIED = 256
 
 /** A check or a settlement that waits for a lease. */
 interface WaitingErrand {
@@ -117,10 +119,11 @@ interface WaitingErrand {
 
 /**
  * The checks and settlements that wait for credit. When a lease is answered, all for which there is enough are served,
- * first come, first served; the first of the others draws another lease. So one that needs more than there is, or that
- * will be refused, holds up nobody.
+ * first come, first served; of the others, the first within its tenant's guarantee draws another lease, or else the
+ * first. So one that needs more than there is, or that will be refused, holds up nobody, and a tenant that asks often
+ * does not keep the store busy.
  *
- * None waits longer than `timeoutMs`, nor for a store that has failed; the next check tries it again.
+ * None waits longer than two calls may take, nor for a store that has failed; the next check tries it again.
  */
 export class DrawQueue {
   readonly #account: PoolAccount
@@ -179,7 +182,8 @@ export class DrawQueue {
         resolve(result as Result)
       }
       const waiter: WaitingErrand = { errand, finish }
-      const cancel = countdown(storeTimeoutMs, clock, after, () => finish(errand.attempt() ?? errand.giveUp()))
+      // For the pending call and its own, each of which may take that long.
+      const cancel = countdown(2 * storeTimeoutMs, clock, after, () => finish(errand.attempt() ?? errand.giveUp()))
       this.#waiters.add(waiter)
     })
   }
@@ -196,22 +200,30 @@ export class DrawQueue {
   }
 
   #serve(): void {
-    let isDrawing = false
-    let left = MOST_PASSED
-    for (const waiter of this.#waiters) {
-      if (isDrawing && left-- === 0) return
-      const { errand } = waiter
-      let result = errand.attempt()
-      while (result === undefined && !isDrawing) {
-        const lease = this.#account.hasFailed
-          ? undefined
-          : this.#account.draw(() => this.#wishOf(errand), this.#settings.clock())
-        if (lease !== undefined) {
-          this.#serveAfter(lease)
-          isDrawing = true
-        } else result = this.#account.hasFailed ? errand.giveUp() : errand.attempt()
+    for (;;) {
+      const next = this.#tryAll()
+      if (next === undefined) return
+      const lease = this.#account.hasFailed
+        ? undefined
+        : this.#account.draw(() => this.#wishOf(next), this.#settings.clock())
+      if (lease !== undefined) {
+        this.#serveAfter(lease)
+        return
       }
-      if (result !== undefined) waiter.finish(result)
     }
+  }
+
+  /** Serves those that can be; returns the one that draws next. */
+  #tryAll(): Errand<unknown> | undefined {
+    let next: Errand<unknown> | undefined
+    let left = MOST_TRIED
+    for (const waiter of this.#waiters) {
+      const { errand } = waiter
+      const result = errand.attempt() ?? (this.#account.hasFailed ? errand.giveUp() : undefined)
+      if (result !== undefined) waiter.finish(result)
+      else if (next === undefined || (!next.isDue() && errand.isDue())) next = errand
+      if (next !== undefined && --left <= 0) break
+    }
+    return next
   }
 }

@@ -116,9 +116,23 @@ describe('a leased escrow', () => {
     expect(store.calls).toHaveLength(2)
   })
 
+  it('draws next for a waiting tenant that is within its guarantee, not for one that asks often', async () => {
+    const { store, check, answers } = held()
+    check('often', 100)
+    check('quiet', 10)
+    await store.last.answer({ grant: 110, held: 890 })
+    check('often', 390)
+    // Its guarantee is 500.
+    check('often', 100)
+    check('quiet', 50)
+    await store.last.answer({ grant: 390, held: 500 })
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true, undefined, undefined])
+    expect(store.last.call.tenants[0]).toMatchObject({ tenant: 'quiet' })
+  })
+
   it.each([
     [10, 64],
-    [100, 12],
+    [100, 10],
     [1_000, 8],
   ])('among %d members names %d tenants in a call, as each may be at all members', async (members, names) => {
     const { store, check } = held({ quantum: 300 })
@@ -715,18 +729,35 @@ describe('a store that fails', () => {
       world.advance(20)
       check('b', 100)
       check('c', 30)
-      world.advance(40)
+      world.advance(70)
       await store.last.answer({ held: 50 })
       expect(answers[0]).toMatchObject({ allowed: true })
-      // The lease for the second check is on its way, for 60 ms of 100.
-      expect(store.calls).toHaveLength(2)
-      world.advance(60)
+      world.advance(90)
+      await store.last.answer({ grant: 0, held: 50 })
+      // The third lease is on its way, for 40 ms of 100.
+      expect(store.calls).toHaveLength(3)
+      expect(answers.slice(1)).toEqual([undefined, undefined])
+      world.advance(40)
       await settled()
       expect(answers[1]).toMatchObject({ allowed: false, reason: 'store-error' })
       expect(answers[2]).toMatchObject({ allowed: true, reason: 'store-error' })
       expect(escrow.snapshot().storeErrors).toBe(2)
     },
   )
+
+  it('may take the stated time for a pending call, and again for the next one', async () => {
+    const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 100 })
+    check('a', 100)
+    world.advance(1)
+    check('b', 100)
+    for (const expected of [1, 2]) {
+      world.advance(90)
+      expect(store.calls).toHaveLength(expected)
+      await store.last.answer({ grant: 100 })
+    }
+    expect(answers).toMatchObject([{ allowed: true }, { allowed: true }])
+    expect(escrow.snapshot().storeErrors).toBe(0)
+  })
 
   it('fails in the end, though this process hardly gets to run', async () => {
     const { check, answers, world } = held({ storeTimeoutMs: 40 })

@@ -31,6 +31,8 @@ interface DrawRequest extends MemberRequest {
   readonly weight: number
   /** Number of leases drawn for it. */
   draws: number
+  /** It is within its tenant's guarantee, as far as is known here. */
+  isDue: boolean
 }
 
 /**
@@ -174,7 +176,7 @@ export class PoolMember {
       this.note(tenant, rest, false, weight)
       return this.#wish(this.#need, 0, tenant)
     }
-    return attempt(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt, giveUp: owe })
+    return attempt(nowMs) ?? this.#queue.run({ cost: rest, isDue: () => true, wish, attempt, giveUp: owe })
   }
 
   /** Charged as far as the credit here reaches. */
@@ -194,7 +196,7 @@ export class PoolMember {
   #askOf(tenant: string, asked: number, shown: string = tenant): DrawRequest {
     const weight = weightFrom(this.#settings.weightOf, tenant)
     const cost = this.#estimates?.of(tenant)?.reserve(asked, this.terms.limit) ?? asked
-    return { tenant, shown, weight, asked, cost, draws: 0 }
+    return { tenant, shown, weight, asked, cost, draws: 0, isDue: true }
   }
 
   #ticket(
@@ -285,6 +287,7 @@ export class PoolMember {
     const open = this.#credit.isOpen(nowMs)
     const debt = open ? this.#credit.pay(ask.tenant) : 0
     const verdict = open ? this.#judge(ask, nowMs) : undefined
+    ask.isDue = verdict === undefined || verdict === 'within'
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
       // A debt is paid of the amount that the pool keeps for this member.
@@ -396,6 +399,7 @@ export class PoolMember {
   #errandOf(ask: DrawRequest): Errand<LeasedDecision> {
     return {
       cost: ask.cost,
+      isDue: () => ask.isDue,
       wish: (behind) => {
         const nowMs = this.#credit.now()
         ask.draws++

@@ -227,7 +227,7 @@ export const MOST_REPORTED = 64
  * The store inspects every member at which a named tenant may be: a lease names this number of such places at most, or
  * eight tenants.
  */
-const MOST_PLACES = 1_200
+const MOST_PLACES = 1_000
 const LEAST_REPORTED = 8
 
 /** Number of tenants that a lease names in a pool of `members` members. */
