@@ -1,4 +1,7 @@
+import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../../testing/seeded-random.js'
+import { runService, type Service, type Tally } from '../fixtures/service.js'
 import { Delivery } from './capacity.js'
 
 const CAPACITY = 100
@@ -39,7 +42,54 @@ describe('a run that finds no more, and ends in failures', () => {
     boldness(found, 6, 1.1 * CAPACITY)
     // That run, too, ended in failures, but it had found more.
     expect(boldness(found, 6, 1.1 * CAPACITY)).toBeCloseTo(boldness(known()), 9)
-    proved.shows(CAPACITY, true, CAPACITY, 100, false)
+    proved.shows(CAPACITY, true, CAPACITY, 1, false)
     expect(boldness(proved)).toBe(boldness(known()))
+  })
+})
+
+const SECOND = 1_000
+const [LIGHT, HEAVY] = [2_000, 40]
+const SEEDS = byWidth([5], [1, 2, 5, 7, 8])
+
+/** Light tenants who ask for half of the capacity, beside heavy ones who ask for twice all of it. */
+function crowded(service: Partial<Service>, seed: number): Tally {
+  const random = seededRandom(seed)
+  const nameOf = (crowd: number) => `${crowd}-${Math.floor(random() * [LIGHT, HEAVY][crowd]!)}`
+  const rates = [SECOND / 2, 2 * SECOND]
+  const crowds = { ratesAt: () => rates, mostAsked: 2.5 * SECOND, nameOf, capacityAt: () => SECOND, burst: SECOND / 4 }
+  return runService({ ...crowds, seconds: 40, fair: {}, ...service }, seed).tally
+}
+
+/** Part of the admitted requests that failed. */
+function failedShare(tally: Tally, from: number, to: number): number {
+  const [asked, refused, served] = (['asked', 'refused', 'served'] as const).map((what) =>
+    tally.total(what, [0, 1], from, to),
+  ) as [number, number, number]
+  return 1 - served / (asked - refused)
+}
+
+describe('the capacity seen at full admission', () => {
+  it.each(SEEDS)('is without what the store has served: seed %d', (seed) => {
+    const tally = crowded({}, seed)
+    expect(tally.share([0], 25, 40)).toBeGreaterThan(0.96)
+    expect(failedShare(tally, 25, 40)).toBeLessThan(0.05)
+  })
+
+  it.each(SEEDS)('is tested if a tenth less is delivered, though nobody else would use it: seed %d', (seed) => {
+    const tally = crowded({ seconds: 70, capacityAt: (second) => (second < 30 ? 1 : 0.9) * SECOND }, seed)
+    expect(tally.share([0], 50, 70)).toBeGreaterThan(0.9)
+    expect(failedShare(tally, 50, 70)).toBeLessThan(0.15)
+  })
+
+  it.each([
+    [500, 1],
+    [1_500, 3],
+    [4_000, 1],
+  ])('is not what is served in a pause: of %d a second, seed %d', (capacity, seed) => {
+    const rates = Array.from({ length: 30 }, () => (0.7 * capacity) / 30)
+    const pauses = (_: number, second: number): number => (second % 2 < 0.1 ? 1 : 0)
+    const asked = { ratesAt: () => rates, mostAsked: 0.7 * capacity, capacityAt: () => capacity, burst: capacity / 4 }
+    const { tally } = runService({ ...asked, failsAt: pauses, seconds: 60, fair: {} }, seed)
+    expect(tally.share([...rates.keys()], 30, 60)).toBeGreaterThan(0.94)
   })
 })

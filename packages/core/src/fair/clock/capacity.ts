@@ -37,6 +37,8 @@ export const MOST_TRIED = 1.5
  * with 180 s, quiet flows of an overload lost .004 of their demand.
  */
 export const TRUST_SECONDS = 600
+/** A resource may pause for as long: a younger trouble proves nothing. */
+const PAUSE_SECONDS = 1
 
 /**
  * The rate that a resource was seen to deliver, in cost per second. It rises with the delivered rate, and falls only
@@ -73,6 +75,12 @@ export class Delivery {
   begins(now: number): void {
     this.#troubleAt = now
     this.#servedSince = 0
+  }
+
+  /** Cost served per second since the trouble began; 0 while that may be a pause of the resource. */
+  sincePerSecond(now: number): number {
+    const seconds = now - this.#troubleAt
+    return seconds < PAUSE_SECONDS ? 0 : this.#servedSince / seconds
   }
 
   /** Nothing is known of the past, or more failed than by chance: a run begins. */
@@ -117,7 +125,7 @@ export class Delivery {
   shows(delivered: number, full: boolean, before: number, now: number, keepsAll: boolean): void {
     if (full) {
       this.#shown = delivered
-      this.#lasting = Math.min(before, this.#servedSince / (now - this.#troubleAt))
+      this.#lasting = Math.min(before, this.sincePerSecond(now))
     }
     this.perSecond = Math.max(delivered, this.#least(keepsAll))
     this.#spacing = 1

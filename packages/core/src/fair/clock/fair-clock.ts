@@ -289,10 +289,13 @@ export class FairClock {
     if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
-    if (delivered === 0) return
-    this.alone = true
-    // The windows may all lie in a pause of the resource.
-    this.#shown(Math.max(delivered, this.#traffic.servedPerSecond), delivered, this.open)
+    const since = this.delivery.sincePerSecond(this.now)
+    if (!(delivered > 0 && since > 0)) return
+    // The windows may all lie in a pause of the resource, and before the trouble its store was served as well.
+    const most = Math.max(delivered, Math.min(this.#traffic.servedPerSecond, since))
+    this.#shown(most, delivered, this.open)
+    // Less than may be believed without a test is tested by looks.
+    this.alone = most > LEAST_DELIVERED * this.deliverable
   }
 
   #serves(served: number): void {
