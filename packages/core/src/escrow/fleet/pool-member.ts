@@ -359,16 +359,16 @@ export class PoolMember {
   }
 
   /**
-   * The declared answer for a store that does not answer, or not in time for the check's turn. Where it still answers,
-   * nothing is admitted beyond the amount that the pool keeps for this member.
+   * The declared answer for a store that does not answer. Where it does, but too late for the check's turn, nothing is
+   * admitted: what the pool keeps for each member may have been given to others since.
    */
   #declared(ask: DrawRequest, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
     const { hasFailed } = this.#account
     this.#storeErrors++
-    if (onStoreError === 'admit' && hasFailed) return this.#answer(ask, 'store-error', 0, nowMs, undefined)
-    if (onStoreError !== 'refuse') {
-      if (hasFailed) this.#account.lend(nowMs)
+    if (hasFailed && onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
+    if (hasFailed && onStoreError === 'last-share') {
+      this.#account.lend(nowMs)
       const ofHeld = ask.cost - Math.max(0, this.#credit.left)
       const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
       if (this.#credit.isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
