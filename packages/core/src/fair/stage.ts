@@ -6,7 +6,10 @@ import type { FairRuleName } from './options.js'
 import { FlowKey } from './placement.js'
 import type { FairTracker } from './tracker.js'
 
-/** A request of a flow: reports its outcome without hashing the flow again. */
+/**
+ * A request of a flow: reports its outcome without hashing the flow again. It has a key and is none, because V8 is
+ * slow to make objects of a derived class.
+ */
 class FairHold implements Hold, Lender {
   readonly #tracker: FairTracker<FairRuleName>
   readonly #key: FlowKey
