@@ -6,36 +6,43 @@ import type { FairRuleName } from './options.js'
 import { FlowKey } from './placement.js'
 import type { FairTracker } from './tracker.js'
 
-/** A request of a flow: reports its outcome without hashing the flow again. */
-class FairHold extends FlowKey implements Hold, Lender {
+/**
+ * A request of a flow: reports its outcome without hashing the flow again. It has a key and is none, because V8 is
+ * slow to make objects of a derived class.
+ */
+class FairHold implements Hold, Lender {
   readonly #tracker: FairTracker<FairRuleName>
+  readonly #key: FlowKey
 
-  constructor(tracker: FairTracker<FairRuleName>, flow: string) {
-    super(flow)
+  constructor(tracker: FairTracker<FairRuleName>, key: FlowKey) {
     this.#tracker = tracker
+    this.#key = key
   }
 
   /** The flow's credit when the request arrived. */
   get lent(): number | undefined {
     this.#tracker.catchUp()
-    return Number.isNaN(this.credit) ? undefined : this.credit
+    const { credit } = this.#key
+    return Number.isNaN(credit) ? undefined : credit
   }
 
   finish(outcome: Outcome, cost: number, nowMs: number): void {
-    if (outcome === 'success' && this.#tracker.putOff(this, nowMs, cost)) return
+    const key = this.#key
+    if (outcome === 'success' && this.#tracker.putOff(key, nowMs, cost)) return
     this.#tracker.catchUp()
     // A request with an unknown outcome may have used the resource: it costs at least its charge.
-    this.#tracker.report(this, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, this.charged) : cost)
+    this.#tracker.report(key, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, key.charged) : cost)
   }
 
   charge(costSoFar: number, nowMs: number): void {
-    this.#tracker.charge(this, costSoFar, nowMs)
+    this.#tracker.charge(this.#key, costSoFar, nowMs)
   }
 
   undo(refusal: Refusal, nowMs: number): void {
+    const key = this.#key
     this.#tracker.catchUp()
-    if (refusal.shortage) this.#tracker.report(this, 'failure', nowMs, this.charged)
-    else this.#tracker.withdraw(this, nowMs)
+    if (refusal.shortage) this.#tracker.report(key, 'failure', nowMs, key.charged)
+    else this.#tracker.withdraw(key, nowMs)
   }
 }
 
@@ -77,12 +84,13 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       if (passage.exempt) return undefined
       const judge = passage.resource === undefined ? tracker : trackerOf(passage.resource)
       const { nowMs, cost } = passage
-      const hold = new FairHold(judge, passage.flow)
-      const admitted = judge.putOff(hold, nowMs, cost) || judge.register(hold, nowMs, cost)
+      const key = new FlowKey(passage.flow)
+      const hold = new FairHold(judge, key)
+      const admitted = judge.putOff(key, nowMs, cost) || judge.register(key, nowMs, cost)
       if ('lender' in passage) passage.lender = hold
       else passage.credit = hold.lent
       if (admitted) return hold
-      const { retryAfterMs, detail } = judge.refusal(hold, nowMs)
+      const { retryAfterMs, detail } = judge.refusal(key, nowMs)
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
     get engaged() {

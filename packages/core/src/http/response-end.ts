@@ -54,7 +54,8 @@ const KEEP_ALIVE_MS = 15_000
 export class ResponseWatch {
   readonly #clock: Clock
   readonly #after: After
-  readonly #peers = new WeakMap<Connection, Peer>()
+  /** Property under which a connection keeps its peer: a `WeakMap` costs more at each request. */
+  readonly #peer = Symbol('fairlead.peer')
   /** Peers with open responses, and some that had one. */
   #busy: Peer[] = []
   #isSet = false
@@ -115,10 +116,11 @@ export class ResponseWatch {
   }
 
   #peerOf(connection: Connection): Peer {
-    let peer = this.#peers.get(connection)
-    if (peer !== undefined) return peer
-    peer = new Peer(connection)
-    this.#peers.set(connection, peer)
+    const keeper = connection as Connection & { [peer: symbol]: Peer | undefined }
+    const known = keeper[this.#peer]
+    if (known !== undefined) return known
+    const peer = new Peer(connection)
+    keeper[this.#peer] = peer
     return peer
   }
 

@@ -68,6 +68,8 @@ export class Probe {
   #finished = 0
   readonly #limit: number
   readonly #everyMs: number
+  /** The sampling period now. */
+  #periodMs: number
   readonly #timed: Reservation | undefined
   readonly #relief: Relief | undefined
   #pushed: LiveLoad | undefined
@@ -92,8 +94,10 @@ export class Probe {
     this.#live = signal.kind === 'live'
     this.#limit = signal.limit ?? signal.curve.to
     this.#everyMs = sampleEveryMs
+    this.#periodMs = sampleEveryMs
     if (signal.kind === 'live' || signal.kind === 'sampled') return
     this.#timed = new Reservation(this.#limit)
+    this.#periodMs = Math.min(FAST_START_MS, sampleEveryMs)
     if (signal.relief ?? false) {
       this.#relief = new Relief()
       this.#pushedRelief = new Relief()
@@ -102,15 +106,20 @@ export class Probe {
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
+    const isDue = this.#live || nowMs - this.#triedAtMs >= this.#periodMs
+    if (!isDue && this.#calm > 0 && this.#calmBy === this.signal.curve) {
+      this.#calm--
+      return 0
+    }
+    return this.#probability(isDue, nowMs, inFlight, rise)
+  }
+
+  /** A method of its own, so that the compiler inlines the common case above. */
+  #probability(isDue: boolean, nowMs: number, inFlight: number, rise: number): number {
     if (this.#live) {
       this.#sample(nowMs, inFlight)
       this.load = this.#stale ? Number.NaN : this.#reading
       return this.chance(rise)
-    }
-    const isDue = nowMs - this.#triedAtMs >= this.#periodMs
-    if (!isDue && this.#calm > 0 && this.#calmBy === this.signal.curve) {
-      this.#calm--
-      return 0
     }
     this.#count()
     if (isDue && this.signal.due !== false) this.#sample(nowMs, inFlight)
@@ -216,11 +225,6 @@ export class Probe {
     return (this.#restsOnPushed ? this.#pushedRelief : this.#relief)?.amount ?? 0
   }
 
-  get #periodMs(): number {
-    const starting = this.#timed !== undefined && this.#timed.samples < STARTED
-    return starting ? Math.min(FAST_START_MS, this.#everyMs) : this.#everyMs
-  }
-
   #sample(nowMs: number, inFlight: number): void {
     // The first attempt starts the count: otherwise a signal that never worked would never become stale.
     if (this.#triedAtMs === Number.NEGATIVE_INFINITY) this.#goodAtMs = nowMs
@@ -239,6 +243,7 @@ export class Probe {
     if (this.#timed !== undefined) {
       this.#relief?.sample(reading, this.#timed.growth * inFlight, nowMs - this.#goodAtMs, this.signal.curve)
       this.#timed.sample(reading, inFlight)
+      if (this.#timed.samples >= STARTED) this.#periodMs = this.#everyMs
     }
     this.#good(reading, nowMs)
   }
