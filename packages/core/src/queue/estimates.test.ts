@@ -38,6 +38,13 @@ describe('the rate of drain', () => {
     expect(drain.perMs(70_000)! / before).toBeCloseTo(0.5, 2)
   })
 
+  it('stays above 0 for days in which nothing starts', () => {
+    const drain = new DrainRate()
+    drain.set(true, 0)
+    serve(drain, 0, 60_000, 10)
+    for (const days of [0.1, 1, 100]) expect(drain.perMs(days * 86_400_000)).toBeGreaterThan(0)
+  })
+
   it('soon forgets an outage that is over', () => {
     const drain = new DrainRate()
     drain.set(true, 0)

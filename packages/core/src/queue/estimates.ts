@@ -61,6 +61,8 @@ const MEAN_LIFE_MS = HALF_LIFE_MS / Math.LN2
 const OLD_NEWS_MS = 500
 /** Number of starts after which the rate counts as known. */
 const KNOWN_FROM = 10
+/** After hours without a start the rate would be 0, and a wait of nothing at that rate no number. */
+const LEAST_PER_MS = 1e-100
 
 /**
  * The rate at which a band is served: cost started per millisecond *while a request waited*.
@@ -98,11 +100,11 @@ export class DrainRate {
     this.#cost = Math.max(0, this.#cost + change * Math.exp(fadedAtStart - this.#faded))
   }
 
-  /** Cost per millisecond; `undefined` until ten requests have started. */
+  /** Cost per millisecond, above 0; `undefined` until ten requests have started. */
   perMs(nowMs: number): number | undefined {
     this.#pass(nowMs)
     if (this.#starts < KNOWN_FROM || this.#waitedMs === 0) return undefined
-    return this.#cost / this.#waitedMs
+    return Math.max(LEAST_PER_MS, this.#cost / this.#waitedMs)
   }
 
   #pass(nowMs: number): void {
