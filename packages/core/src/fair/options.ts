@@ -137,14 +137,11 @@ function requireShared(name: string, shared: unknown): void {
   requireGiven(SHARED_CHECKS, shared as object, `${name}.`)
 }
 
-const BLUE_OPTIONS: readonly (keyof BlueRule)[] = ['rule', 'rotateEveryMs', 'make']
-
-const SEAMS: readonly (keyof FairSeams)[] = ['clock', 'random']
-
 /** Checks that `options` are options of their rule, and nothing else. */
 export function requireFairOptions(options: unknown, seams: readonly string[] = []): void {
   const { rule, make }: Partial<BlueRule> = options ?? {}
-  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_OPTIONS : Object.keys(CLOCK_CHECKS)), ...seams])
+  const known = rule === 'blue' ? ['rule', 'rotateEveryMs', 'make'] : Object.keys(CLOCK_CHECKS)
+  requireOptions('fair', options, [...known, ...seams])
   requireGiven(CLOCK_CHECKS, options as object, 'fair.')
   if (rule === 'blue' && typeof make !== 'function') throw new TypeError("fair with rule 'blue' must be made by blue()")
 }
@@ -156,7 +153,7 @@ export function resolveFairOptions(options: FairOptions & FairSeams): {
   coins: Random
   settings: ClockSettings | BlueRule
 } {
-  requireFairOptions(options, SEAMS)
+  requireFairOptions(options, ['clock', 'random'])
   const { clock = systemClock, random } = options
   requireFunction('fair.clock', clock)
   if (random !== undefined) requireFunction('fair.random', random)

@@ -38,9 +38,10 @@ export class FairClock {
   /** Delay until followers learn of it, in seconds: their admissions until then need reserve. */
   lag = 0
   readonly looks: Looks = new Looks()
+  /** The expected remainder of the resource. */
+  readonly reserve: CapacityReserve
   protected readonly virtual: VirtualClock = new VirtualClock()
   protected readonly delivery: Delivery = new Delivery()
-  protected readonly reserve: CapacityReserve
   readonly #traffic = new Traffic()
   readonly #soleUser = new SoleUser()
   protected readonly slope: DeliverySlope
@@ -82,8 +83,8 @@ export class FairClock {
   advance(now: number): void {
     const elapsed = now - this.now
     this.now = now
+    if (elapsed <= 0) return
     if (!(elapsed > 0)) {
-      if (!Number.isNaN(elapsed)) return
       this.correctedAt = this.#calmAt = now
       this.delivery.runs(now)
       return
@@ -143,11 +144,6 @@ export class FairClock {
     return this.delivery.perSecond
   }
 
-  /** Expected remaining cost of the resource; below 0: it is short. */
-  get left(): number {
-    return this.reserve.left
-  }
-
   /** True in a shortage while nothing is left. */
   get isStrained(): boolean {
     return !this.open && this.reserve.spare <= 0
@@ -168,12 +164,11 @@ export class FairClock {
   letIn(cost: number): void {
     this.#traffic.admits(cost)
     if (this.open) return
-    const { spare } = this.reserve
     this.#take(cost)
     const isCalm = this.failureShare < this.usual + TOLERATED
     // Of reports by others one may be wrong, and make the demand of the floor appear met.
     const isLess = this.#unmet && !this.#isLate
-    this.full = (isCalm || isLess) && spare - cost >= this.reserve.full ? this.full + 1 : 0
+    this.full = (isCalm || isLess) && this.reserve.spare >= this.reserve.full ? this.full + 1 : 0
     // The shortage is over; or all is admitted and less is served than was proved, so a new proof is needed.
     if (this.full > RATE_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
@@ -232,7 +227,7 @@ export class FairClock {
   /** An admitted request did not run: its reservation is free again. */
   withdrawn(cost: number): void {
     this.#traffic.admits(-cost)
-    if (!this.open) this.#take(-cost)
+    this.settle(-cost)
   }
 
   /** True while there may be a shortage. */
@@ -289,10 +284,10 @@ export class FairClock {
     if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
-    const since = this.delivery.sincePerSecond(this.now)
-    if (!(delivered > 0 && since > 0)) return
+    const lately = Math.min(this.#traffic.servedPerSecond, this.delivery.sincePerSecond(this.now))
+    if (delivered * lately === 0) return
     // The windows may all lie in a pause of the resource, and before the trouble its store was served as well.
-    const most = Math.max(delivered, Math.min(this.#traffic.servedPerSecond, since))
+    const most = Math.max(delivered, lately)
     this.#shown(most, delivered, this.open)
     // Less than may be believed without a test is tested by looks.
     this.alone = most > LEAST_DELIVERED * this.deliverable
@@ -406,8 +401,8 @@ export class FairClock {
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    if (this.open || servedShare < LEAST_SERVED || this.now - this.engagedAt <= TRUST_SECONDS) return false
-    return refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
+    const isOld = !this.open && this.now - this.engagedAt > TRUST_SECONDS
+    return isOld && servedShare >= LEAST_SERVED && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
   /** What an old proof says may be long over, and only full admission can show that. */
@@ -434,10 +429,10 @@ export class FairClock {
     const verdict = looks.verdict(this.open)
     if (verdict === 'free') {
       this.usual = 0
-      looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
+      const { delivered, deliveredBefore } = looks
+      looks.showed(this.open || delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
       // What an arbiter measures counts for all processes: there a rate that chance has raised costs failures.
-      const { delivered, deliveredBefore } = looks
       const most = this.#isLate ? deliveredBefore : Math.max(delivered, this.#traffic.servedPerSecond)
       this.#shown(this.open ? most : delivered, deliveredBefore, this.open || this.#unmet || this.#wasUnmet)
     } else if (verdict === 'costs') {

@@ -49,22 +49,16 @@ class Half {
   /** Cost of the successful outcomes. */
   served = 0
   /** Sums of the delays of successes, and of failures. */
-  delays: number[] = [0, 0]
+  delay = 0
+  failureDelay = 0
 
   scale(by: number): void {
-    this.cost *= by
-    this.requests *= by
-    this.seconds *= by
-    this.outcomes *= by
-    this.failures *= by
-    this.expected *= by
-    this.served *= by
-    this.delays = this.delays.map((sum) => sum * by)
+    for (const sum of Object.keys(this) as 'cost'[]) this[sum] *= by
   }
 
   /** Whether failures are known later than successes. */
   get isLate(): boolean {
-    return this.delays[1]! * (this.outcomes - this.failures) > this.delays[0]! * this.failures
+    return this.failureDelay * (this.outcomes - this.failures) > this.delay * this.failures
   }
 
   get perSecond(): number {
@@ -186,9 +180,13 @@ export class Looks {
     if (half === undefined) return
     half.outcomes++
     half.expected += expected
-    half.delays[failed ? 1 : 0]! += delay
-    if (failed) half.failures++
-    else half.served += cost
+    if (failed) {
+      half.failures++
+      half.failureDelay += delay
+    } else {
+      half.served += cost
+      half.delay += delay
+    }
   }
 
   /** The outcome of a request is unknown: it will not be reported. */

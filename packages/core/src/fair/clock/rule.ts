@@ -206,7 +206,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   snapshot(nowMs: number): ClockState {
     this.advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings
-    const { open, rate, deliverable, looks, left, meanCost, failureShare, usual } = this.clock
+    const { open, rate, deliverable, looks, reserve, meanCost, failureShare, usual } = this.clock
     return {
       rule: 'fair-clock',
       levels,
@@ -215,7 +215,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       fairRatePerSecond: rate,
       capacityPerSecond: deliverable || null,
       looking: looks.looking,
-      spare: open ? 0 : left,
+      spare: open ? 0 : reserve.left,
       meanCost,
       failureShare,
       backgroundFailureShare: usual,

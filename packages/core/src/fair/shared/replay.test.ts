@@ -123,6 +123,6 @@ describe('a slot of a hundred requests and one of twenty thousand', () => {
     }
     const [few, many] = [of(100), of(20_000)]
     expect(few.meanCost).toBeCloseTo(many.meanCost)
-    expect((few.left - many.left) / (3 * (20_000 - 100))).toBeCloseTo(1, 1)
+    expect((few.reserve.left - many.reserve.left) / (3 * (20_000 - 100))).toBeCloseTo(1, 1)
   })
 })
