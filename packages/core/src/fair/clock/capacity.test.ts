@@ -93,3 +93,27 @@ describe('the capacity seen at full admission', () => {
     expect(tally.share([...rates.keys()], 30, 60)).toBeGreaterThan(0.94)
   })
 })
+
+/** Resources that store next to nothing: at half of their capacity some requests fail by chance. */
+const SMALL: [{ capacity: number; burst: number }, seed: number][] = [
+  [{ capacity: 200, burst: 2 }, 3],
+  [{ capacity: 200, burst: 2 }, 1],
+  [{ capacity: 200, burst: 2 }, 2],
+  [{ capacity: 60, burst: 1 }, 1],
+  [{ capacity: 60, burst: 1 }, 3],
+]
+
+describe('failures that are usual', () => {
+  it.each(byWidth([SMALL[0]!], SMALL))(
+    'are not taken for a shortage in an hour of looks: %j, seed %d',
+    (store, seed) => {
+      const { capacity, burst } = store
+      const rates = Array.from({ length: 30 }, () => capacity / 60)
+      const asked = { ratesAt: () => rates, mostAsked: capacity / 2, capacityAt: () => capacity, burst, seconds: 3_600 }
+      const [served, without] = ([{}, false] as const).map((fair) =>
+        runService({ ...asked, fair }, seed).tally.total('served', [...rates.keys()], 0, 3_600),
+      ) as [number, number]
+      expect(served / without).toBeGreaterThan(0.97)
+    },
+  )
+})

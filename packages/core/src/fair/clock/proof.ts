@@ -34,8 +34,8 @@ const STAYED = 0.4
 /** Turns until the next look, once failures are known to stay: twice as many each time. */
 const MOST_PAUSE = 32
 
-/** Result of the looks. `free`: admitting less reduced failures. `costs`: they stayed. */
-export type LookVerdict = 'none' | 'free' | 'costs'
+/** Result of the looks, if there is one. `free`: admitting less reduced failures. `costs`: they stayed. */
+export type LookVerdict = 'free' | 'costs' | undefined
 
 /** Admissions during one kind of half, and their outcomes. */
 class Half {
@@ -97,7 +97,7 @@ export class Looks {
   looking = false
   /** Cost per second that is admitted meanwhile. */
   limit = 0
-  /** From the last verdict: cost served per second, and, if failures stayed, their share. */
+  /** From the last verdict: cost served per second, and, if failures stayed, their share; otherwise 0. */
   delivered = 0
   staying = 0
   /** The same before less was admitted. */
@@ -209,7 +209,7 @@ export class Looks {
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
     // Failures may be reported earlier than successes, so each half waits for its own.
-    if (!(Math.min(before.heard, during.heard) >= HEARD)) return 'none'
+    if (!(Math.min(before.heard, during.heard) >= HEARD)) return undefined
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
     if (!(explained > 0)) return this.#unclear(outcomes)
@@ -218,18 +218,22 @@ export class Looks {
     const gone = (before.share - during.share - mix) / explained
     // Outcomes that only one half lacks yet are of the later kind: time-outs, or successes beside immediate refusals.
     const unknown = Math.abs(before.heard - during.heard) / explained
-    const [least, most] = before.isLate ? [gone - unknown, gone] : [gone, gone + unknown]
+    const least = before.isLate ? gone - unknown : gone
+    const most = least + unknown
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.deliveredBefore = before.servedPerSecond
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     // Once requests are refused, refusing more is not free if as much less is served.
     const kept = during.servedPerSecond / before.servedPerSecond
-    if ((open || kept >= 1 - LEAST_DEPTH) && least - SURE * error > GONE && error < GONE) {
+    // Who looks for hours at failures that are usual finds them fewer by chance, some time.
+    const sure = this.staying > 0 ? VERY_SURE : SURE
+    if ((open || kept >= 1 - LEAST_DEPTH) && error < GONE && least > GONE + sure * error) {
+      this.staying = 0
       this.clear()
       return 'free'
     }
     // Less certainty is needed before anything is refused than once a shortage was shown.
-    const isDoubtful = open && outcomes > MOST_OUTCOMES / 2 && most - SURE * error <= GONE
+    const isDoubtful = open && outcomes > MOST_OUTCOMES / 2 && most <= GONE + sure * error
     if (most + (open ? 1 : VERY_SURE) * error < STAYED || isDoubtful) {
       this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
@@ -258,12 +262,11 @@ export class Looks {
     this.#serial++
   }
 
-  #unclear(outcomes: number): LookVerdict {
+  #unclear(outcomes: number): undefined {
     if (outcomes > MOST_OUTCOMES) {
       this.#before.scale(0.5)
       this.#during.scale(0.5)
     }
-    return 'none'
   }
 }
 
