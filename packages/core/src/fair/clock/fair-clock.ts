@@ -197,7 +197,8 @@ export class FairClock {
   /** An admitted request failed, and not for a reason of its flow. */
   failed(cost: number, admission: Admission, expected = 0): void {
     this.#ends(true, cost, 0, admission, expected)
-    if (!this.#alarmed && this.failureShare > 2 * TOLERATED) {
+    // In a look it would discard the look's outcomes.
+    if (!this.#alarmed && !this.looks.looking && this.failureShare > 2 * TOLERATED) {
       this.#alarmed = true
       this.slope.clear()
       this.looks.restart()
