@@ -104,17 +104,22 @@ describe('a fleet with a tree', () => {
     }
   })
 
-  it.each([1, 2, 3, 4])('never admits more than the limit, in bad weather, whoever crashes, seed %d', async (seed) => {
+  it('never admits more than the limit, in bad weather, whoever crashes, and mostly uses it', async () => {
     const weather = { requestsLost: 0.025, answersLost: 0.01, late: 0.01 }
     const faults = [
       { atMs: 3_000, kind: 'stop', place: 1, forMs: 1_500 },
       { atMs: 5_000, kind: 'forget' },
       { atMs: 8_500, kind: 'forget', agoMs: 300 },
     ] as const
-    const result = await simulateFleet({ ...SCENARIO, seed, weather, crashes: 0.2, faults })
-    expect(result.crashes).toBeGreaterThan(0)
-    for (const { admitted } of result.windows) expect(admitted).toBeLessThanOrEqual(2_000)
-    expect(result.windows[1]!.admitted).toBeGreaterThan(1_800)
+    const seconds: number[] = []
+    for (let seed = 1; seed <= 8; seed++) {
+      const result = await simulateFleet({ ...SCENARIO, seed, weather, crashes: 0.2, faults })
+      expect(result.crashes).toBeGreaterThan(0)
+      for (const { admitted } of result.windows) expect(admitted).toBeLessThanOrEqual(2_000)
+      seconds.push(result.windows[1]!.admitted)
+    }
+    // Of 24 seeds 1711 to 1996, 1900 in the mean: a process that crashes takes its credit with it.
+    expect(seconds.reduce((sum, admitted) => sum + admitted, 0) / seconds.length).toBeGreaterThan(1_830)
   })
 
   it('goes on with its last share while the store is away, and exceeds only what was kept', async () => {
