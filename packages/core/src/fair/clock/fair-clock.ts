@@ -84,6 +84,7 @@ export class FairClock {
     const elapsed = now - this.now
     this.now = now
     if (elapsed <= 0) return
+    // The first call.
     if (!(elapsed > 0)) {
       this.correctedAt = this.#calmAt = now
       this.delivery.runs(now)
@@ -286,7 +287,7 @@ export class FairClock {
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     const lately = Math.min(this.#traffic.servedPerSecond, this.delivery.sincePerSecond(this.now))
-    if (delivered * lately === 0) return
+    if (delivered === 0 || lately === 0) return
     // The windows may all lie in a pause of the resource, and before the trouble its store was served as well.
     const most = Math.max(delivered, lately)
     this.#shown(most, delivered, this.open)

@@ -37,7 +37,7 @@ const MOST_PAUSE = 32
 /** Result of the looks, if there is one. `free`: admitting less reduced failures. `costs`: they stayed. */
 export type LookVerdict = 'free' | 'costs' | undefined
 
-/** Admissions during one kind of half, and their outcomes. */
+/** Sums over the admissions during one kind of half, and over their outcomes. */
 class Half {
   cost = 0
   requests = 0
@@ -225,7 +225,7 @@ export class Looks {
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     // Once requests are refused, refusing more is not free if as much less is served.
     const kept = during.servedPerSecond / before.servedPerSecond
-    // Who looks for hours at failures that are usual finds them fewer by chance, some time.
+    // Of many looks at usual failures, some find fewer by chance.
     const sure = this.staying > 0 ? VERY_SURE : SURE
     if ((open || kept >= 1 - LEAST_DEPTH) && error < GONE && least > GONE + sure * error) {
       this.staying = 0
