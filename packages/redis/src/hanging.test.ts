@@ -58,7 +58,7 @@ describe.each([
   /** The grants that Redis has recorded, in total. */
   async function grantedIn(pool: string, windowMs: number): Promise<number> {
     const script = "return cjson.encode(cmsgpack.unpack(redis.call('HGET', KEYS[1], 'head'))[5])"
-    return JSON.parse(String(await client.command('EVAL', script, '1', `fairlead:pool:{${pool}}:${windowMs}`)))
+    return JSON.parse(String(await client.command('EVAL', script, '1', `fairlead:{pool2:${pool}}:${windowMs}`)))
   }
 
   it('answers what is declared, at once after the first time, and goes on when Redis does', async () => {

@@ -98,7 +98,7 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     const store = new RedisPoolStore({ client, prefix: own })
     await store.lease(firstCall())
     const { win } = await store.lease(firstCall())
-    const key = `${own}:pool:{api}:60000`
+    const key = `${own}:{pool2:api}:60000`
     const keys = [key, `${key}:${win % 2}`]
     expect(((await command('KEYS', `${own}:*`)) as string[]).sort()).toEqual(keys)
     expect(store.keyOf('api', 60_000)).toBe(key)
@@ -109,14 +109,14 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     const { client, command } = clients[which]!
     const own = prefix()
     const store = new RedisPoolStore({ client, prefix: own })
-    await command('SET', `${own}:pool:{api}:60000`, 'not a pool')
+    await command('SET', `${own}:{pool2:api}:60000`, 'not a pool')
     await expect(store.lease(firstCall())).rejects.toMatchObject({
       name: 'PoolStoreError',
       kind: 'wrong-type',
       message: expect.stringContaining('WRONGTYPE'),
       cause: expect.any(Error),
     })
-    await command('DEL', `${own}:pool:{api}:60000`)
+    await command('DEL', `${own}:{pool2:api}:60000`)
   })
 })
 
@@ -253,12 +253,17 @@ describe('on a cluster', () => {
     client.disconnect()
   })
 
-  it('keeps a pool in the slot of its name', async () => {
+  it('keeps a pool in one slot, whatever its name', async () => {
     const single = createClient({ url: node.url })
     await single.connect()
     const store = new RedisPoolStore({ client: single })
     const slot = (key: string): Promise<unknown> => single.sendCommand(['CLUSTER', 'KEYSLOT', key])
-    for (const name of ['api', 'orders', 'ä']) expect(await slot(store.keyOf(name, 1_000))).toBe(await slot(name))
+    for (const name of ['api', 'ä', '}', '}{x}', '{a}b']) {
+      const key = store.keyOf(name, 1_000)
+      expect(await slot(`${key}:0`), name).toBe(await slot(key))
+      expect(await slot(`${key}:1`), name).toBe(await slot(key))
+    }
+    expect(await slot(store.keyOf('api', 1_000))).not.toBe(await slot(store.keyOf('orders', 1_000)))
     single.destroy()
   })
 

@@ -23,10 +23,17 @@ export interface RedisPoolStoreOptions {
 }
 
 /**
+ * The kind of these keys, and the number of their format: scripts of one format do not understand another's values. It
+ * is inside the hash tag, which would be empty for a name that begins with a brace.
+ */
+const FORMAT = 'pool2'
+
+/**
  * Pools in Redis, for a fleet: three keys per pool, one script call per lease, by Redis's own clock.
  *
- * The keys are `<prefix>:pool:{<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows.
- * They are on one node of a cluster, and expire automatically. Needs Redis 5 or later, or Valkey. A lease costs Redis
+ * The keys are `<prefix>:{pool2:<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows. The
+ * number is that of the format: processes with another one have a pool of their own. The keys are on one node of a
+ * cluster, and expire automatically. Needs Redis 5 or later, or Valkey. A lease costs Redis
  * O(members), O(members of a tenant) for each of at most 64 reported tenants, and some hundreds of sums for all others.
  *
  * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
@@ -44,7 +51,7 @@ export class RedisPoolStore implements PoolStore {
 
   /** The key of a pool; the keys of its tenants have it as their prefix. */
   keyOf(name: string, windowMs: number): string {
-    return `${this.#prefix}:pool:{${name}}:${windowMs}`
+    return `${this.#prefix}:{${FORMAT}:${name}}:${windowMs}`
   }
 
   async lease(call: LeaseCall): Promise<LeaseAnswer> {

@@ -57,7 +57,7 @@ describe('the store over HTTP', () => {
   })
 
   it('says why there was no answer, for any names of tenants', async () => {
-    await direct.command('SET', `${PREFIX}:pool:{typed}:60000`, 'not a pool')
+    await direct.command('SET', `${PREFIX}:{pool2:typed}:60000`, 'not a pool')
     await expect(storeOf().lease(call('typed'))).rejects.toMatchObject({ kind: 'wrong-type' })
     const wrong = storeOf(upstash(server.url, 'another'))
     await expect(wrong.lease(call('OOM', 'connect'))).rejects.toMatchObject({ kind: 'no-permission' })
