@@ -339,6 +339,26 @@ describe('when overload ends', () => {
     }
   })
 
+  it.each(byWidth([0.04], [0.03, 0.04, 0.05]))(
+    'an eighth is refused at most where %d fail for another reason, and nine tenths of the capacity are asked for',
+    (share) => {
+      const [twice, less] = [140, 30].map((loudAsk) => all.map((flow) => (flow < 18 ? 20 / 3 : loudAsk)))
+      const service: Service = {
+        ...noisy,
+        ratesAt: (second) => (second < 120 ? twice! : less!),
+        mostAsked: 400,
+        capacityAt: () => 200,
+        burst: 40,
+        seconds: 1_800,
+        failsAt: () => share,
+      }
+      for (const seed of seeds) {
+        const { tally } = runService(service, seed)
+        expect(tally.total('refused', all, 300, 1_800) / tally.total('asked', all, 300, 1_800)).toBeLessThan(0.125)
+      }
+    },
+  )
+
   it('leaves an aggressor that stopped no penalty in the shortage that goes on', () => {
     // Flow 18 is loud for 30 s and then as quiet as the others; 19 stays loud and keeps the resource short.
     const after = all.map((flow) => (flow < 19 ? 10 / 3 : 120))
@@ -631,6 +651,18 @@ describe('an outage of a service that has enough otherwise', () => {
       }
     },
   )
+})
+
+describe('failures of an overload that are known five seconds later than successes', () => {
+  it('never make the quiet worse off', () => {
+    for (const seed of seeds) {
+      const [served, without] = [{}, false].map((fair) => {
+        const { tally } = runService({ ...noisy, seconds: 300, failsLater: 5, fair }, seed)
+        return tally.share(quiet, 60, 300)
+      })
+      expect(served).toBeGreaterThan(without! - 0.02)
+    }
+  })
 })
 
 describe('time-outs of requests, for a reason of their own', () => {
