@@ -140,16 +140,14 @@ export function createGate(options: GateOptions = {}): Gate {
 
   const fair = fairOptions(options, weightOf)
 
-  const between: Stage[] = []
-  if (shed !== false) between.push(stageOf('shed', shed, seams))
-  for (const stage of stages) {
-    requireStage(stage)
-    between.push(stage)
-  }
-  const quotas = quota === false ? [] : isList(quota) ? quota : [quota]
+  const made = (place: Mechanism['place'], mechanism: Mechanism | false): Stage[] =>
+    mechanism === false ? [] : [stageOf(place, mechanism, seams)]
+  const between = made('shed', shed)
+  for (const stage of stages) requireStage(stage)
+  between.push(...stages)
+  const quotas = quota === false ? [] : [quota].flat()
   for (const each of quotas) between.push(stageOf('quota', each, seams))
-  if (budget !== false) between.push(isStage(budget) ? budget : stageOf('budget', budget, seams))
-  if (doorman !== false) between.push(stageOf('doorman', doorman, seams))
+  between.push(...(isStage(budget) ? [budget] : made('budget', budget)), ...made('doorman', doorman))
   const names = new Set<unknown>(['gate', overrides && 'overrides', fair && 'fair', queue && 'queue'])
   for (const { name } of between) {
     if (names.has(name)) fail('stages', 'of distinct names', name)
@@ -157,26 +155,22 @@ export function createGate(options: GateOptions = {}): Gate {
   }
   // Last, each after the checks of all before it: the queue listens to a capacity that others may share, and FAIR joins
   // a fleet.
-  const waiting = queue === false ? undefined : stageOf('queue', queue, seams)
+  const waiting = made('queue', queue)
   try {
     overrides?.shortenBy(nameKey)
     const chain = [
       overrides,
       fair && fairStage(new FairTracker({ ...fair, clock, ...(random && { random }) })),
       ...between,
-      waiting,
+      ...waiting,
     ]
     const all = chain.filter((stage) => !!stage)
     gate = new Gate(name, all, overrides, clock, after, permitTimeoutMs, nameKey)
     return gate
   } catch (error) {
-    waiting?.close?.()
+    waiting[0]?.close?.()
     throw error
   }
-}
-
-function isList<T>(value: T | readonly T[]): value is readonly T[] {
-  return Array.isArray(value)
 }
 
 /** FAIR's options, with the gate's weights, name and fleet unless they have their own. The rule `blue` has none. */
@@ -196,7 +190,7 @@ function fairOptions(
   })
 }
 
-function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {
+function isStage(budget: Mechanism<'budget'> | Stage | false): budget is Stage {
   return typeof (budget as Partial<Stage> | null)?.admit === 'function'
 }
 

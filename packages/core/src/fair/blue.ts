@@ -1,6 +1,6 @@
 import type { Outcome } from '../admission/outcome.js'
 import { requireAbove, requireFunction, requireGiven, requireNumber, requireOneOf, requireOptions } from '../options.js'
-import type { Random } from '../random.js'
+import { coinRandom, type Random, secretRandom } from '../random.js'
 import { type BlueRule, requireBuckets, SKETCH_CHECKS } from './options.js'
 import { type FlowKey, IndependentPlacement, type MakePlacement, type Placement } from './placement.js'
 import type { FairRefusal, FairRule } from './rule.js'
@@ -187,7 +187,7 @@ export function blue(options: BlueOptions = {}): BlueRule {
   return {
     rule: 'blue',
     rotateEveryMs: settings.rotateEveryMs,
-    make: (seeds, coins, nowMs) => new BlueStructures(settings, seeds, coins, nowMs),
+    make: (random, nowMs) => new BlueStructures(settings, random ?? secretRandom, random ?? coinRandom, nowMs),
   }
 }
 

@@ -12,7 +12,7 @@ import {
   requireOptions,
   requireText,
 } from '../options.js'
-import { coinRandom, type Random, secretRandom } from '../random.js'
+import type { Random } from '../random.js'
 import type { BlueExplanation, BlueState } from './blue.js'
 import type { FairRule } from './rule.js'
 import type { ClockLink } from './shared/report.js'
@@ -73,7 +73,7 @@ export interface BlueRule {
   readonly rule: 'blue'
   readonly rotateEveryMs: number
   /** @internal */
-  make(seeds: Random, coins: Random, nowMs: number): FairRule<BlueExplanation, BlueState>
+  make(random: Random | undefined, nowMs: number): FairRule<BlueExplanation, BlueState>
 }
 
 /** Options of FAIR: those of rule `fair-clock`, or the result of `blue()`. */
@@ -149,8 +149,7 @@ export function requireFairOptions(options: unknown, seams: readonly string[] = 
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function resolveFairOptions(options: FairOptions & FairSeams): {
   clock: Clock
-  seeds: Random
-  coins: Random
+  random: Random | undefined
   settings: ClockSettings | BlueRule
 } {
   requireFairOptions(options, ['clock', 'random'])
@@ -158,7 +157,7 @@ export function resolveFairOptions(options: FairOptions & FairSeams): {
   requireFunction('fair.clock', clock)
   if (random !== undefined) requireFunction('fair.random', random)
   const settings = options.rule === 'blue' ? options : clockSettings(options, clock === systemClock)
-  return { clock, seeds: random ?? secretRandom, coins: random ?? coinRandom, settings }
+  return { clock, random, settings }
 }
 
 function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettings {

@@ -2,7 +2,7 @@ import { SharedClockRule } from '#processes'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import { type Clock, originMs, steady } from '../clock.js'
 import { requireAbove, requireNumber, requireOneOf, requireText } from '../options.js'
-import type { Random } from '../random.js'
+import { type Random, secretRandom } from '../random.js'
 import type { BlueExplanation, BlueState } from './blue.js'
 import { FairClock } from './clock/fair-clock.js'
 import { type ClockExplanation, ClockRule, type ClockState } from './clock/rule.js'
@@ -77,13 +77,13 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options?: { rule?: R } & FairOptions<R> & FairSeams) {
     this.#options = { ...options } as { rule?: R } & FairOptions<R> & FairSeams
-    const { clock, seeds, coins, settings } = resolveFairOptions(options ?? {})
+    const { clock, random, settings } = resolveFairOptions(options ?? {})
     this.#clock = steady(clock)
     const nowMs = this.#clock()
     const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
       settings.rule === 'blue'
-        ? settings.make(seeds, coins, nowMs)
-        : clockRule(settings, seeds, originMs(clock), this.#clock)
+        ? settings.make(random, nowMs)
+        : clockRule(settings, random ?? secretRandom, originMs(clock), this.#clock)
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs
     this.#rotateAtMs = nowMs + settings.rotateEveryMs
