@@ -8,6 +8,7 @@ import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { requireFairOptions, requireLink } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
 import {
+  by,
   type Check,
   fail,
   requireAbove,
@@ -108,7 +109,7 @@ const CHECKS: Readonly<Record<keyof GateOptions, Check>> = {
   budget: byItsMaker,
   doorman: byItsMaker,
   queue: byItsMaker,
-  permitTimeoutMs: (name, value) => requireAbove(name, value, 0),
+  permitTimeoutMs: by(requireAbove, 0),
   nameSecret: requireText,
   weightOf: requireFunction,
   overrides: requireOverrides,

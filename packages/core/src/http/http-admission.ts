@@ -149,7 +149,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 
   /** Notes that a request is named by its address, as the framework reports it. */
   protected namedByAddress(_target: Target): void {
-    this.#mistakes.namedByAddress()
+    this.#mistakes.asked()
   }
 
   /** @internal Judges a response that has ended. */

@@ -63,7 +63,7 @@ export class Mistakes<Target extends readonly unknown[]> {
 
   /** Notes that the option `flow` has named a request. */
   named(name: string, target: Target): void {
-    this.#asked()
+    this.asked()
     if (this.#namesLeft === 0) return
     this.#name ??= name
     if (name !== this.#name) {
@@ -86,11 +86,6 @@ export class Mistakes<Target extends readonly unknown[]> {
     )
   }
 
-  /** Notes that a request is named by its address. */
-  namedByAddress(): void {
-    this.#asked()
-  }
-
   /** Notes that a request was answered to its end. */
   answered(status: number | undefined): void {
     if (this.#answersLeft === 0) return
@@ -108,7 +103,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     this.#warn(`The stage ${stage} failed: its onError decides. gate.observe() reports later ones.`, error)
   }
 
-  #asked(): void {
+  /** Notes that a request has reached the middleware. */
+  asked(): void {
     if (!this.#isBeingMade) {
       madePerRequest = 0
       return

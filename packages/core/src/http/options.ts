@@ -3,6 +3,7 @@ import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
 import {
+  by,
   type Check,
   fail,
   requireAbove,
@@ -106,9 +107,6 @@ export interface RequestOptions<Target extends readonly unknown[]> {
 /** All options of an adapter: about requests, and about the gate that it makes. */
 export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions<Target>
 
-const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
-const RATE_LIMIT: readonly TellRateLimit[] = ['near', 'always', 'never']
-
 const CHECKS: Readonly<Record<keyof RequestOptions<[]>, Check>> = {
   flow: requireFunction,
   cost: requireFunction,
@@ -120,10 +118,10 @@ const CHECKS: Readonly<Record<keyof RequestOptions<[]>, Check>> = {
   outcome: requireFunction,
   handler: requireFunction,
   onWarning: requireFunction,
-  onError: (name, value) => requireOneOf(name, value, ON_ERROR),
-  rateLimit: (name, value) => requireOneOf(name, value, RATE_LIMIT),
-  ipv6Prefix: (name, value) => requireInteger(name, value, 1, 128),
-  clientTimeoutMs: (name, value) => requireNumber(name, value, 1_000),
+  onError: by(requireOneOf, ['address', 'admit', 'refuse']),
+  rateLimit: by(requireOneOf, ['near', 'always', 'never']),
+  ipv6Prefix: by(requireInteger, 1, 128),
+  clientTimeoutMs: by(requireNumber, 1_000),
   slowBodyMs: (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 0),
   gate: requireGate,
 }

@@ -56,12 +56,12 @@ export function retryAfterSeconds(retryAfterMs: number, random: Random): number 
 export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: boolean = true): HttpRefusal {
   const status = statusOfRefusal(refusal)
   const bound = refusal.reason === 'over-quota' || refusal.reason === 'never' ? 'quota' : 'fair share'
-  const problem: Record<string, unknown> =
+  const [type, title] =
     status === 429
-      ? { type: `${PROBLEM_TYPES}quota-exceeded`, title: `This client is over its ${bound}`, status }
-      : { type: `${PROBLEM_TYPES}temporary-reduced-capacity`, title: 'The service is short of capacity', status }
+      ? ['quota-exceeded', `This client is over its ${bound}`]
+      : ['temporary-reduced-capacity', 'The service is short of capacity']
   // The violated policy is the one that the stage enforces.
-  if (!FAULTS.has(refusal.reason)) problem['violated-policies'] = [policyName(refusal.quota?.policy ?? refusal.stage)]
+  const policies = FAULTS.has(refusal.reason) ? undefined : [policyName(refusal.quota?.policy ?? refusal.stage)]
   const seconds = retryAfterSeconds(refusal.retryAfterMs, random)
   return {
     refusal,
@@ -71,7 +71,7 @@ export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: bo
       ...(seconds !== undefined && { 'Retry-After': `${seconds}` }),
       ...(tellsRateLimit && quotaFields(refusal)),
     },
-    body: JSON.stringify(problem),
+    body: JSON.stringify({ type: PROBLEM_TYPES + type, title, status, 'violated-policies': policies }),
   }
 }
 
