@@ -66,7 +66,7 @@ export interface QuotaOptions<Target extends readonly unknown[]> {
 const MOST = 1e12
 
 /** Checks the limit of a key in a window. Throws a `TypeError` or `RangeError` that names it. */
-export function requireLimit(limit: unknown): void {
+function requireLimit(limit: unknown): void {
   requireNumber('limit', limit, 0, MOST)
 }
 
