@@ -11,7 +11,8 @@ import { dirname, join, relative, sep } from 'node:path'
 
 const OUT = join('dist', 'cjs')
 const CONFIG = ['-p', 'tsconfig.build.json', '--outDir', OUT, '--module', 'commonjs']
-const OPTIONS = [...CONFIG, '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false']
+// The compiler has checked the same files for the ES modules.
+const OPTIONS = [...CONFIG, '--moduleResolution', 'bundler', '--verbatimModuleSyntax', 'false', '--noCheck']
 
 const { status } = spawnSync('tsc', OPTIONS, { stdio: 'inherit', shell: true })
 if (status !== 0) process.exit(1)

@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { keyedHash, keyFrom, keyOf, originMs, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
+import { keyedHash, keyFrom, nameKeyOf, originMs, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
 import { SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH, WORKER } from '#assets'
 import { act, labelIn } from './control.js'
 import { Fleet } from './fleet.js'
@@ -109,7 +109,7 @@ class Console<Raw> {
     this.#gate = gate
     this.#options = options
     this.#token = hex(keyFrom(random)) + hex(keyFrom(random))
-    if (hashFlows !== false) this.#key = typeof hashFlows === 'string' ? keyOf(hashFlows) : keyFrom(random)
+    if (hashFlows !== false) this.#key = typeof hashFlows === 'string' ? nameKeyOf(hashFlows) : keyFrom(random)
     const origin = originMs(clock)
     const timeOfDay = (): number => origin + clock()
     if (fleet !== undefined) this.#fleet = new Fleet(gate, fleet, process, timeOfDay, after)

@@ -1,12 +1,11 @@
-import { flowName, keyOf } from './admission/flow.js'
 import { Gate } from './admission/gate.js'
-import { type GateSeams, type Mechanism, stageOf } from './admission/mechanism.js'
 import type { Overrides } from './admission/overrides.js'
-import type { Passage, Stage } from './admission/stage.js'
+import { type GateSeams, type Mechanism, type Passage, type Stage, stageOf } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
-import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
-import { requireFairOptions, requireLink } from './fair/options.js'
+import { type FairOptions, requireFairOptions, requireLink } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
+import { fairStage } from './fair/stage.js'
+import { FairTracker } from './fair/tracker.js'
 import {
   by,
   type Check,
@@ -19,6 +18,7 @@ import {
   requireText,
   withDefaults,
 } from './options.js'
+import { flowName, nameKeyOf } from './path.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
 import { safeWeight, type WeightOf } from './weight.js'
@@ -135,7 +135,7 @@ export function createGate(options: GateOptions = {}): Gate {
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
   const weights = overrides === undefined ? options.weightOf : overrides.weighing(options.weightOf)
   const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
-  const nameKey = nameSecret ? keyOf(nameSecret) : undefined
+  const nameKey = nameSecret ? nameKeyOf(nameSecret) : undefined
   const shortened = (name: string): string => flowName(name, nameKey)
   const seams: GateSeams = { clock, after, random, weightOf, shortened, failed }
 

@@ -5,7 +5,6 @@
  * @module @fairlead/core/internal
  */
 
-export { keyOf } from './admission/flow.js'
 export { DurationHistogram } from './capacity/window.js'
 export { type After, Alarm, originMs, steady, systemAfter, systemClock } from './clock.js'
 export { CLOCK_PATH, fleetBy, type NamedReport, type SendReport } from './doorman/fleet.js'
@@ -28,4 +27,5 @@ export {
   show,
   withDefaults,
 } from './options.js'
+export { nameKeyOf } from './path.js'
 export { heard } from './rejection.js'

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createGate } from './create-gate.js'
-import { blue } from './fair/index.js'
+import { blue } from './fair/blue.js'
 import { httpRefusal } from './http/refusal.js'
 import { requestQueue } from './queue/request-queue.js'
 import { coinRandom, randomUint32, secretRandom, systemRandom } from './random.js'
-import { loadShedder } from './shed/index.js'
+import { loadShedder } from './shed/load-shedder.js'
 
 afterEach(() => vi.restoreAllMocks())
 

@@ -92,7 +92,7 @@ describe('an option that must answer at once and is async', () => {
   })
 
   it('is a bad sample, where it is a meter', async () => {
-    const { loadShedder } = await import('../shed/index.js')
+    const { loadShedder } = await import('../shed/load-shedder.js')
     const gate = createGate({ fair: false, shed: loadShedder({ signal: rejects as never, from: 1, to: 2 }) })
     expect(gate.admit({ flow: 'a' })).toMatchObject({ admitted: true })
     await settled()

@@ -10,12 +10,11 @@ import {
   requireText,
   show,
 } from '../options.js'
-import { type Flow, firstOf, requireFlow } from '../path.js'
+import { type Flow, firstOf, flowName, MAX_FLOW_LENGTH, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, type GateSnapshot, Observers } from './events.js'
-import { flowName, MAX_FLOW_LENGTH } from './flow.js'
 import type { Outcome } from './outcome.js'
 import type { Overrides } from './overrides.js'
 import { PermitTimeouts, Visit } from './permit.js'

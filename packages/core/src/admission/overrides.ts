@@ -1,10 +1,9 @@
 import { type Clock, steady, systemClock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
-import { ownCopy } from '../path.js'
+import { flowName, ownCopy } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { nearestWeight, requireWeight, type WeightOf, weightFrom } from '../weight.js'
-import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
 

@@ -1,5 +1,4 @@
-import { Ages } from './ages.js'
-import { LifeTable } from './life-table.js'
+import { Ages, LifeTable } from './life-table.js'
 
 /**
  * Ratio of a level to the one before; throughput must grow by at least its square root. A round has too few completions

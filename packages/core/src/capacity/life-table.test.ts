@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Random } from '../random.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { Ages } from './ages.js'
-import { LifeTable } from './life-table.js'
+import { Ages, LifeTable } from './life-table.js'
 
 type Lasting = (random: Random) => number
 

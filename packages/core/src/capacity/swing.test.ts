@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
-import { Swing } from './swing.js'
+import { Swing } from './two-level-limit.js'
 
 const NATURAL_MS = 300
 

@@ -1,6 +1,5 @@
-import type { Mechanism } from '../admission/mechanism.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
-import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import type { Hold, Mechanism, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type After, systemAfter } from '../clock.js'
 import { requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions, show } from '../options.js'
 import { unlisten } from '../signals.js'

@@ -1,8 +1,7 @@
 import type { Quota } from '../admission/decision.js'
-import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
-import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import type { Hold, Mechanism, Passage, Stage, Verdict } from '../admission/stage.js'
 import {
   requireAbove,
   requireBoolean,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { publishedPlaces, publishedWords } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
-import { BlueSketch, type Combine } from './sketch.js'
+import { BlueSketch, type Combine } from './blue.js'
 
 type Step =
   | ['a', ms: number]

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { blue } from './blue.js'
+import { blue, tuneFair } from './blue.js'
 import { FairTracker } from './tracker.js'
-import { tuneFair } from './tuning.js'
 
 interface Row {
   in: [flows: number, bucketsPerLevel: number, tolerableFailures: number]

@@ -5,8 +5,16 @@ import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import { type Fields, type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import { addressFrom, awake, type Host, isResponse, outerOf, showOnBoth, withPermitTimeout } from './host.js'
-import { watchRequest } from './response-end.js'
+import {
+  addressFrom,
+  awake,
+  type Host,
+  isResponse,
+  outerOf,
+  showOnBoth,
+  watchRequest,
+  withPermitTimeout,
+} from './host.js'
 import { runtime } from './runtime/runtime.js'
 
 /** Options of {@link fairFetch}; all optional. Functions receive the handler's arguments. */

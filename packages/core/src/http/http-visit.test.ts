@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Gate, Outcome, Permit } from '../admission/index.js'
+import type { Permit } from '../admission/decision.js'
+import type { Gate } from '../admission/gate.js'
+import type { Outcome } from '../admission/outcome.js'
 import { createGate } from '../create-gate.js'
 import { HttpVisit } from './http-visit.js'
 

@@ -1,6 +1,6 @@
 import type { Gate } from '../admission/gate.js'
-import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
+import type { Mechanism } from '../admission/stage.js'
 import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
 import {
   by,

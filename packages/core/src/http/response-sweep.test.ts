@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import type { Contest } from '../admission/index.js'
+import type { Contest } from '../admission/stage.js'
 import { type ManualClock, manualClock } from '../testing/manual-clock.js'
 import { ResponseWatch } from './response-end.js'
 

@@ -1,4 +1,4 @@
-import type { Mechanism } from '../admission/mechanism.js'
+import type { Mechanism } from '../admission/stage.js'
 import { logistic } from '../shed/curve.js'
 import { loadShedder } from '../shed/load-shedder.js'
 import type { LoadSignal } from '../shed/signal.js'

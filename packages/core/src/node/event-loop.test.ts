@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { LoadShedder, logistic } from '../shed/index.js'
+import { logistic } from '../shed/curve.js'
+import { LoadShedder } from '../shed/load-shedder.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationSignal } from './index.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { undo } from '../shed/fixtures/bench.js'
-import { LoadShedder } from '../shed/index.js'
+import { LoadShedder } from '../shed/load-shedder.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { type Heap, heapSignal } from './index.js'
 

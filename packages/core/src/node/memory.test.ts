@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { LoadShedder, logistic } from '../shed/index.js'
+import { logistic } from '../shed/curve.js'
+import { LoadShedder } from '../shed/load-shedder.js'
 import { manualClock } from '../testing/manual-clock.js'
 import * as trees from './fixtures/cgroups.js'
 import { GIB, MIB, type Tree } from './fixtures/cgroups.js'

@@ -1,7 +1,6 @@
-import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
-import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import type { Hold, Mechanism, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
 import { requireOptions, withDefaults } from '../options.js'
 import { LEAST_COST, MOST_COST, type Refused } from '../sfq/options.js'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Permit } from '../admission/index.js'
+import type { Permit } from '../admission/decision.js'
 import { type FixedCapacity, fixed, pausable } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'

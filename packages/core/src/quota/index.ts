@@ -4,6 +4,5 @@
  * @module @fairlead/core/quota
  */
 
-export type { QuotaOptions } from './options.js'
-export { type QuotaMechanism, quota } from './stage.js'
+export { type QuotaMechanism, type QuotaOptions, quota } from './stage.js'
 export { MemoryQuotaStore, type MemoryQuotaStoreOptions, type QuotaLevel, type QuotaStore } from './store.js'

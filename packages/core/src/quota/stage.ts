@@ -1,13 +1,90 @@
 import type { Quota } from '../admission/decision.js'
-import type { GateSeams, Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { refuse } from '../admission/refusal.js'
-import type { Passage, Stage, Verdict } from '../admission/stage.js'
-import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
+import type { GateSeams, Mechanism, Passage, Stage, Verdict } from '../admission/stage.js'
+import {
+  by,
+  type Check,
+  fail,
+  requireAbove,
+  requireBoolean,
+  requireFunction,
+  requireGiven,
+  requireNumber,
+  requireOneOf,
+  requireOptions,
+  requireText,
+} from '../options.js'
 import { firstOf, namedFlow } from '../path.js'
 import { heard, isLater, type NowOrLater } from '../rejection.js'
-import { QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
-import { MemoryQuotaStore, type QuotaLevel } from './store.js'
+import { MemoryQuotaStore, type QuotaLevel, type QuotaStore } from './store.js'
+
+/**
+ * Options of {@link quota}. Functions receive the arguments of a handler of the framework, like those of the middleware
+ * (Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`); without a framework, the request as stages see it.
+ */
+export interface QuotaOptions<Target extends readonly unknown[]> {
+  /**
+   * The limit of each key in a window, in units of cost: a number, or a function that looks up its plan; from 0, which
+   * refuses all, to 1e12. A function may return a promise, for which the request waits.
+   */
+  limit: number | ((...target: Target) => NowOrLater<number>)
+  /** Length of the window, in milliseconds, above 0. */
+  windowMs: number
+  /**
+   * The largest cost that a key may use at once after a pause, in units of cost, above 0, at most 1e12. The limit is
+   * earned evenly over the window: a small burst keeps a key close to that rate. @default the limit
+   */
+  burst?: number
+  /** The policy's name, in decisions, refusals and response fields; unique within a gate. @default 'quota' */
+  name?: string
+  /**
+   * The key whose quota is charged. If it returns nothing, or an empty name, the request is charged to its flow.
+   * @default the flow
+   */
+  keyGenerator?: (...target: Target) => NowOrLater<string | null | undefined>
+  /** True for requests that this quota neither counts nor refuses. */
+  skip?: (...target: Target) => NowOrLater<boolean | undefined>
+  /** Gives requests that did not succeed back when they end. @default false */
+  skipFailedRequests?: boolean
+  /** Gives requests that succeeded back when they end: only failed ones count. @default false */
+  skipSuccessfulRequests?: boolean
+  /** The store of each key's use: `redisQuotaStore()`, for a fleet. @default the memory of the process */
+  store?: QuotaStore
+  /** The answer to a request if a function or the store fails, or the store is late. @default 'admit' */
+  onError?: 'admit' | 'refuse'
+  /** Longest wait for the store and for functions, in milliseconds, above 0. @default 1000 */
+  deadlineMs?: number
+  /** Counts, but refuses nothing; the snapshot contains `wouldRefuse`, and responses report no quota. @default false */
+  dryRun?: boolean
+}
+
+/**
+ * Largest cost of a window and of a burst, in units: in sums of this size, doubles still resolve a unit to one part in
+ * a thousand.
+ */
+const MOST = 1e12
+
+/** Checks the limit of a key in a window. Throws a `TypeError` or `RangeError` that names it. */
+function requireLimit(limit: unknown): void {
+  requireNumber('limit', limit, 0, MOST)
+}
+
+const CHECKS: Readonly<Record<keyof QuotaOptions<[]>, Check>> = {
+  limit: (_name, limit) => typeof limit === 'function' || requireLimit(limit),
+  windowMs: by(requireAbove, 0),
+  burst: by(requireAbove, 0, MOST),
+  name: requireText,
+  keyGenerator: requireFunction,
+  skip: requireFunction,
+  skipFailedRequests: requireBoolean,
+  skipSuccessfulRequests: requireBoolean,
+  store: (name, store) =>
+    typeof (store as Partial<QuotaStore> | null)?.take === 'function' || fail(name, 'a QuotaStore', store),
+  onError: by(requireOneOf, ['admit', 'refuse']),
+  deadlineMs: by(requireAbove, 0),
+  dryRun: requireBoolean,
+}
 
 /**
  * A quota as a value, for `createGate({ quota })` or the option of a middleware; see {@link quota}.
@@ -35,8 +112,10 @@ export interface QuotaMechanism<out Asks extends (...target: never) => void> ext
 export function quota<Target extends readonly unknown[]>(
   options: QuotaOptions<Target>,
 ): QuotaMechanism<(...target: Target) => void> {
-  requireOptions('quota', options, QUOTA_OPTIONS)
-  requireQuotaOptions(options)
+  requireOptions('quota', options, Object.keys(CHECKS))
+  // These two have no default.
+  for (const name of ['limit', 'windowMs'] as const) CHECKS[name](name, options[name])
+  requireGiven(CHECKS, options)
   return { place: 'quota', stage: ({ shortened }) => quotaStage(options, shortened) }
 }
 

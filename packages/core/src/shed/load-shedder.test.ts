@@ -4,7 +4,7 @@ import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { linear, logistic } from './curve.js'
 import { bench, identity, passage, undo } from './fixtures/bench.js'
-import { LoadShedder } from './index.js'
+import { LoadShedder } from './load-shedder.js'
 import type { LoadSignal } from './signal.js'
 
 describe('LoadShedder', () => {

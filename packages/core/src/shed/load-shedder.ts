@@ -1,13 +1,12 @@
-import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
-import type { Hold, Passage, Stage } from '../admission/stage.js'
+import type { Hold, Mechanism, Passage, Stage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireNumber, requireOptions } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
 import { heard } from '../rejection.js'
-import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './options.js'
 import { Probe, type SignalSnapshot } from './probe.js'
+import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './signal.js'
 
 /** Retry-After at probability 0, and the addition at probability 1, in milliseconds. */
 const SOONEST_RETRY_MS = 1_000

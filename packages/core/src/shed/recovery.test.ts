@@ -4,7 +4,7 @@ import { createGate } from '../create-gate.js'
 import { eventLoopDelaySignal, heapSignal, type Machine, memorySignal } from '../node/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { loadShedder } from './index.js'
+import { loadShedder } from './load-shedder.js'
 
 const LIMIT_BYTES = 1e9
 const OVERLOAD_MS = 30_000

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { logistic } from './curve.js'
 import { bench, identity } from './fixtures/bench.js'
-import { LoadShedder } from './index.js'
+import { LoadShedder } from './load-shedder.js'
 import type { LoadSignal, SignalHost } from './signal.js'
 
 describe('sampling', () => {

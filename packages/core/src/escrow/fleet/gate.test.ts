@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Permit, Refusal } from '../../admission/index.js'
+import type { Permit } from '../../admission/decision.js'
+import type { Refusal } from '../../admission/refusal.js'
 import { createGate } from '../../create-gate.js'
 import { statusOfRefusal } from '../../http/refusal.js'
 import { requestQueue } from '../../queue/request-queue.js'

@@ -1,6 +1,6 @@
 import { NodeAdmission } from '../../http/node-admission.js'
 import { defaultShed } from '../../node/default-signals.js'
-import { watchRequest } from '../response-end.js'
+import { watchRequest } from '../host.js'
 import type { Runtime } from './runtime.js'
 
 /** Bun has Node's signals; the end of a response that an outer middleware discarded is not reported. */

@@ -1,5 +1,5 @@
 import { NodeAdmission } from '../../http/node-admission.js'
-import { watchRequest } from '../response-end.js'
+import { watchRequest } from '../host.js'
 import type { Runtime } from './runtime.js'
 
 /** Deno runs Node's servers, too, but lacks its load signals. */

@@ -1,6 +1,6 @@
 import { NodeAdmission } from '../../http/node-admission.js'
 import { defaultShed } from '../../node/default-signals.js'
-import { watchDetached } from '../response-end.js'
+import { watchDetached } from '../host.js'
 import type { Runtime } from './runtime.js'
 
 /** Node reports how every response ends, and provides load signals for shedding. */

@@ -1,9 +1,9 @@
 import { runtime as own } from '#runtime'
-import type { Mechanism } from '../../admission/mechanism.js'
+import type { Mechanism } from '../../admission/stage.js'
 import type { Framework, HttpAdmission } from '../../http/http-admission.js'
 import type { NodeAdmission } from '../../http/node-admission.js'
 import type { HttpOptions } from '../../http/options.js'
-import type { watchRequest } from '../response-end.js'
+import type { watchRequest } from '../host.js'
 
 /** An admission; it can watch responses, and leave bodies unread, if Node's requests may arrive. */
 export type FetchAdmission<Target extends readonly unknown[]> = HttpAdmission<Target> &

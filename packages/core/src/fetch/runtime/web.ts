@@ -1,5 +1,5 @@
 import { HttpAdmission } from '../../http/http-admission.js'
-import { watchRequest } from '../response-end.js'
+import { watchRequest } from '../host.js'
 import type { Runtime } from './runtime.js'
 
 /** Any other runtime, such as workerd: without load signals, and without the parts that only Node has. */

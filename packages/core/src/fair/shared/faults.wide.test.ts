@@ -1,4 +1,3 @@
-import { byWidth } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
 import type { Fleet, FleetSettings } from './fixtures/fleet.js'
 import { means, NOISY, noisy, SETTLED } from './fixtures/noisy.js'
@@ -6,7 +5,7 @@ import { means, NOISY, noisy, SETTLED } from './fixtures/noisy.js'
 describe('when something fails', () => {
   type Each = NonNullable<FleetSettings['each']>
   /** Ten seconds after the last fault of most. */
-  const END = byWidth(45, 60)
+  const END = 60
   const members = (fleet: Fleet) => fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)
   /** A fleet that shares, which must not be worse by `most` than one that does not, from second 20 to `to`. */
   const notWorse = (each: Each, to: number, most = 0.02): Fleet => {
@@ -58,8 +57,7 @@ describe('when something fails', () => {
     }
     const { mean, failed } = means({ each, upMs: 3_600_000, seconds: 28 }, 21, 28)
     expect(mean).toBeGreaterThan(0.89)
-    // One seed has .104.
-    expect(failed).toBeLessThan(byWidth(0.12, 0.1))
+    expect(failed).toBeLessThan(0.1)
   })
 
   it('another arbiter lets new flows in as soon as the one before', () => {
@@ -131,7 +129,7 @@ describe('when something fails', () => {
     const each: Each = (second, { processes }) => {
       processes[2]!.isReached = second < 20
     }
-    for (const seconds of byWidth([30], [30, 60])) {
+    for (const seconds of [30, 60]) {
       const fleet = means({ each, seconds }, 22, seconds)
       const alone = means({ each, seconds, shared: false }, 22, seconds)
       expect(fleet.mean).toBeGreaterThan(alone.mean - 0.01)
@@ -164,7 +162,7 @@ describe('when something fails', () => {
       burst: 1,
       processes: 2,
       routing: 'skewed',
-      seconds: byWidth(600, 900),
+      seconds: 900,
       each(second, { processes, settings }) {
         // Trouble for some seconds, each minute: the processes share, and separate again.
         settings.capacity = second % 60 < 10 ? 0.1 : 10
@@ -175,7 +173,7 @@ describe('when something fails', () => {
   })
 
   it('a resource that loses a seventh of its capacity is recognised within forty seconds', () => {
-    for (const seed of byWidth([2], [1, 2, 3, 4, 5, 6])) {
+    for (const seed of [1, 2, 3, 4, 5, 6]) {
       const fleet = noisy({
         seed,
         burst: 20,

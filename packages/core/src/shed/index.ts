@@ -1,5 +1,0 @@
-export { type Curve, type CurveRange, type LogisticOptions, linear, logistic, startOf, step } from './curve.js'
-export { LoadShedder, loadShedder, type ShedPermit, type ShedRequest, type ShedSnapshot } from './load-shedder.js'
-export type { LoadShedderOptions, ShedOptions } from './options.js'
-export type { SignalSnapshot } from './probe.js'
-export type { LoadSignal, ShedTotals, SignalHost, SignalKind } from './signal.js'
