@@ -108,6 +108,9 @@ export interface Errand<Result> {
   giveUp(): Result
 }
 
+/** Every so many leases, the first in line draws, though others are within their guarantees: it learns its refusal. */
+const TURN = 4
+
 /** Most that are tried for each answer of the store, if more draws are needed: each try costs some microseconds. */
 const MOST_TRIED = 256
 
@@ -129,6 +132,7 @@ export class DrawQueue {
   readonly #account: PoolAccount
   readonly #settings: DrawingSettings
   readonly #waiters: Set<WaitingErrand> = new Set()
+  #served = 0
 
   constructor(account: PoolAccount, settings: DrawingSettings) {
     this.#account = account
@@ -217,11 +221,12 @@ export class DrawQueue {
   #tryAll(): Errand<unknown> | undefined {
     let next: Errand<unknown> | undefined
     let left = MOST_TRIED
+    const isTurn = ++this.#served % TURN === 0
     for (const waiter of this.#waiters) {
       const { errand } = waiter
       const result = errand.attempt() ?? (this.#account.hasFailed ? errand.giveUp() : undefined)
       if (result !== undefined) waiter.finish(result)
-      else if (next === undefined || (!next.isDue() && errand.isDue())) next = errand
+      else if (next === undefined || (!isTurn && !next.isDue() && errand.isDue())) next = errand
       if (next !== undefined && --left <= 0) break
     }
     return next
