@@ -5,8 +5,7 @@ import { Estimates } from '../estimates.js'
 import { type EscrowVerdict, isRefusal, type Judgement } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
-import { Credit, needAhead } from './credit.js'
-import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
+import { Credit, DrawQueue, type Errand, needAhead } from './credit.js'
 import { ChildGroups } from './group-store.js'
 import {
   type DrawingSettings,
@@ -17,8 +16,8 @@ import {
   type MemberRequest,
 } from './options.js'
 import { Reports } from './reports.js'
-import { watched } from './sleep.js'
 import { fuzzOf, OTHERS, type PoolTerms, type Stake, type StoreFailure, tellOf } from './store.js'
+import { Pulse, watched } from './timing.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
 const LEAST_BACK = 0.1
