@@ -3,7 +3,7 @@ import type { After } from '../../clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
-import { HeldStore, settled } from './fixtures/held-store.js'
+import { farStore, HeldStore, settled } from './fixtures/stores.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import type { StoreFailure } from './store.js'
 import { graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolStore, PoolStoreError } from './store.js'
@@ -79,16 +79,7 @@ function held(options: Partial<LeasedEscrowOptions> = {}) {
 async function busyLine({ roundTripMs, quantum }: { roundTripMs: number; quantum: number }) {
   const world = new World()
   const memory = new MemoryPoolStore({ clock: world.clock })
-  const later = (resolve: () => void): unknown => world.after(roundTripMs / 2, resolve)
-  const store: PoolStore = {
-    lease: (call) =>
-      new Promise((resolve) => {
-        later(() => {
-          const answer = memory.lease(call)
-          later(() => resolve(answer))
-        })
-      }),
-  }
+  const store = farStore(memory, roundTripMs, world.after)
   const options = { pool: 'api', limit: 1_000, windowMs: 60_000, quantum, storeTimeoutMs: 1_000, store }
   const escrow = new LeasedFairEscrow({ ...options, clock: world.clock, after: world.after })
   const reasons: Record<string, number> = {}
@@ -876,12 +867,7 @@ describe('a store that fails', () => {
   it('is drawn from ahead of need, so that nobody waits while all is well', async () => {
     const world = new World()
     const memory = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(5, () => resolve(memory.lease(call)))
-        }),
-    }
+    const store = farStore(memory, 5, world.after)
     const shared = { ...SHARED, windowMs: 60_000, limit: 100_000, quantum: 1_000 }
     const escrow = new LeasedFairEscrow({ ...shared, store, clock: world.clock, after: world.after })
     let waited = 0
@@ -899,12 +885,7 @@ describe('a store that fails', () => {
   it('costs at most one call to the store for a hundred admitted requests, by default', async () => {
     const world = new World()
     const memory = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(50, () => resolve(memory.lease(call)))
-        }),
-    }
+    const store = farStore(memory, 50, world.after)
     const options = { pool: 'api', limit: 20_000, windowMs: 60_000, store, clock: world.clock, after: world.after }
     const fleet = [1, 2].map((seed) => new LeasedFairEscrow({ ...options, random: seededRandom(seed) }))
     const counts = { admitted: 0, waited: 0, calls: 0 }
@@ -931,15 +912,7 @@ describe('a store that fails', () => {
     const world = new World()
     world.advance(windowMs / 2)
     const memory = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(25, () => {
-            const answer = memory.lease(call)
-            world.after(25, () => resolve(answer))
-          })
-        }),
-    }
+    const store = farStore(memory, 50, world.after)
     const shared = { ...SHARED, windowMs, limit: 2 * windowMs, quantum: windowMs / 50, storeTimeoutMs: 500 }
     const escrow = new LeasedFairEscrow({ ...shared, store, clock: world.clock, after: world.after })
     let checks = 0

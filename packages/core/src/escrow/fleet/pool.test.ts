@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { rig, TERMS } from './fixtures/rig.js'
+import { rig, TERMS } from './fixtures/stores.js'
 import type { LeaseCall } from './store.js'
 import { graceOf, isAnswer, poolTerms } from './store.js'
 
