@@ -299,10 +299,9 @@ if seq > me[SEQ] then
       stand(tenant, -1)
       if need <= left + fuzz then
         local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed) * keeps)
-        if full <= claim + fuzz then
-          grant = full
-        elseif need <= claim + fuzz then
-          grant = max(need, claim)
+        if need <= claim + fuzz then
+          local reserved = min(left, (memberClaim(me, now, elapsed) - me[IDLE]) * (1 - lentPart))
+          grant = max(need, min(full, max(claim, reserved)))
         else
           grant = loan(available, free)
         end

@@ -5,11 +5,20 @@ import { steady } from '../clock.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { must, SUMMED } from './fixtures/must.js'
 import { PlainEscrow } from './fixtures/plain-escrow.js'
-import { type PlainAnswer, type PlainNode, SHARED } from './fixtures/plain-node.js'
-import { type Trace, traces } from './fixtures/trace.js'
-import { FLAT, type Grouping, groupings, isStranger, treeOf, withoutStrangers } from './fixtures/trees.js'
+import { type PlainAnswer, type PlainNode, SHARED } from './fixtures/plain-parts.js'
+import {
+  FLAT,
+  type Grouping,
+  groupings,
+  isStranger,
+  must,
+  SUMMED,
+  type Trace,
+  traces,
+  treeOf,
+  withoutStrangers,
+} from './fixtures/trace.js'
 import { hierarchy } from './hierarchy.js'
 
 /** Does not shrink a failing trace, which would take minutes. Its seed and path run it again. */

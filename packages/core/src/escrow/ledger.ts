@@ -6,23 +6,23 @@ import { Memory } from './memory.js'
 import {
   borrowFromLenders,
   lend,
+  type Place,
   pay,
   payDebts,
+  Roster,
   reclaim,
   recount,
   release,
+  SHARED,
+  type Tenant,
   takeFromLenders,
   unlend,
   WaitingTenants,
-} from './refused.js'
-import { type Place, Roster, SHARED, type Tenant } from './tenants.js'
+} from './tenants.js'
 
 /** Duration of a wait after the refusal, as a share of the window. */
 const WAIT = 1 / 10
-/**
- * A refused tenant may take this much longer than its stated delay: HTTP states whole seconds, and up to half more at
- * random.
- */
+/** A refused tenant may come this much later than told: HTTP states whole seconds, and up to half more at random. */
 const LATE = 1.5
 const LATE_MS = 1_000
 

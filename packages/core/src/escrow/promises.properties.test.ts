@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Reserve } from './budget.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { must } from './fixtures/must.js'
+import { must } from './fixtures/trace.js'
 import { hierarchy } from './hierarchy.js'
 
 describe('T3, paced', () => {

@@ -1,4 +1,3 @@
-import { countdown } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
 import { type CreditRequest, Refusals, type RefusedRequest } from './reports.js'
 import {
@@ -13,6 +12,7 @@ import {
   type StoreFailure,
   type TenantReport,
 } from './store.js'
+import { countdown } from './timing.js'
 
 /** Purpose of a lease, and its report of this member's tenants. */
 export interface Wish {

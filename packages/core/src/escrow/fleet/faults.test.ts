@@ -5,9 +5,9 @@ import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
 import { Fleet, LIMIT, WINDOW_MS } from './fixtures/fleet.js'
 import type { LeasedDecision } from './options.js'
-import { sleepWatch } from './sleep.js'
 import type { LeaseAnswer, LeaseCall, StoreFailure } from './store.js'
 import { MemoryPoolStore } from './stores.js'
+import { sleepWatch } from './timing.js'
 
 describe('the limit of a fleet', () => {
   it('holds where a machine sleeps and its monotonic clock stands still', async () => {

@@ -7,7 +7,7 @@ import { requestQueue } from '../../queue/request-queue.js'
 import { World } from '../../testing/world.js'
 import { budgetStage } from '../mechanism.js'
 import { LeasedFairEscrow } from './escrows.js'
-import { HeldStore, settled } from './fixtures/held-store.js'
+import { HeldStore, settled } from './fixtures/stores.js'
 import type { LeasedEscrowOptions } from './options.js'
 
 function rig(options: Partial<LeasedEscrowOptions> = {}) {

@@ -3,7 +3,7 @@ import type { After } from '../../clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
-import { HeldStore, settled } from './fixtures/held-store.js'
+import { farStore, HeldStore, settled } from './fixtures/stores.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import type { StoreFailure } from './store.js'
 import { graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolStore, PoolStoreError } from './store.js'
@@ -72,6 +72,36 @@ function held(options: Partial<LeasedEscrowOptions> = {}) {
   return { world, store, escrow, answers, check }
 }
 
+/**
+ * Two windows of an escrow with a healthy store some way off: 400 tenants ask in turn, each for less than its part, and
+ * a heavy one for much more.
+ */
+async function busyLine({ roundTripMs, quantum }: { roundTripMs: number; quantum: number }) {
+  const world = new World()
+  const memory = new MemoryPoolStore({ clock: world.clock })
+  const store = farStore(memory, roundTripMs, world.after)
+  const options = { pool: 'api', limit: 1_000, windowMs: 60_000, quantum, storeTimeoutMs: 1_000, store }
+  const escrow = new LeasedFairEscrow({ ...options, clock: world.clock, after: world.after })
+  const reasons: Record<string, number> = {}
+  let longestMs = 0
+  const check = (tenant: string, cost: number): void => {
+    const sinceMs = world.clock()
+    void Promise.resolve(escrow.check(tenant, cost)).then(({ reason = 'allowed' }) => {
+      reasons[reason] = (reasons[reason] ?? 0) + 1
+      longestMs = Math.max(longestMs, world.clock() - sinceMs)
+    })
+  }
+  for (let at = 0; at < 2 * 6_000; at++) {
+    if (at % 2 === 0) check(`light ${(at / 2) % 400}`, 1)
+    if (at % 4 === 0) check('heavy', 3)
+    world.advance(5)
+    await settled()
+    world.advance(5)
+    await settled()
+  }
+  return { reasons, longestMs, calls: escrow.snapshot().storeCalls }
+}
+
 describe('a leased escrow', () => {
   it('answers at once within its credit, and asks the store once per quantum', async () => {
     const { store, check, answers, escrow } = held()
@@ -128,6 +158,32 @@ describe('a leased escrow', () => {
     await store.last.answer({ grant: 390, held: 500 })
     expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true, undefined, undefined])
     expect(store.last.call.tenants[0]).toMatchObject({ tenant: 'quiet' })
+  })
+
+  it('draws each fourth time for the first in line, though others are within their guarantees', async () => {
+    const { store, check, answers } = held({ limit: 1_000, quantum: 1 })
+    check('often', 600)
+    await store.last.answer({ grant: 600, held: 400 })
+    for (const name of ['t0', 'often', 't1', 't2', 't3', 't4', 't5', 't6']) check(name, name === 'often' ? 200 : 1)
+    await store.last.answer({ grant: 1, held: 399 })
+    const asking: string[] = []
+    for (let at = 0; at < 6; at++) {
+      asking.push(store.last.call.tenants[0]!.tenant)
+      await store.last.answer(asking.at(-1) === 'often' ? { grant: 0, waitMs: 50 } : { grant: 1, held: 390 })
+    }
+    expect(asking.filter((name) => name === 'often')).toHaveLength(1)
+    expect(answers.find((answer) => answer?.allowed === false)).toMatchObject({ tenant: 'often', reason: 'over-share' })
+  })
+
+  it.each([
+    { roundTripMs: 30, quantum: 10, waitMs: 300 },
+    { roundTripMs: 90, quantum: 10, waitMs: 2_000 },
+    { roundTripMs: 90, quantum: 2, waitMs: 2_000 },
+  ])('refuses by the rule while many are within their guarantees, store away: %o', async (world) => {
+    const { reasons, longestMs, calls } = await busyLine(world)
+    expect(Object.keys(reasons).sort()).toEqual(['allowed', 'over-share'])
+    expect(longestMs).toBeLessThanOrEqual(world.waitMs)
+    if (world.quantum === 10) expect(calls).toBeLessThan(800)
   })
 
   it.each([
@@ -722,7 +778,7 @@ describe('a store that fails', () => {
   })
 
   it.each(['admit', 'last-share'] as const)(
-    'answers, but too late for the turn of a check: that is refused, also with %s',
+    'has not failed if it answers too late for the turn of a check: that is refused by the rule, also with %s',
     async (onStoreError) => {
       const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 100, onStoreError })
       check('a', 100)
@@ -739,9 +795,9 @@ describe('a store that fails', () => {
       expect(answers.slice(1)).toEqual([undefined, undefined])
       world.advance(40)
       await settled()
-      const refused = { allowed: false, reason: 'store-error' }
+      const refused = { allowed: false, reason: 'over-share', retryAfterMs: 100 }
       expect(answers.slice(1)).toMatchObject([refused, refused])
-      expect(escrow.snapshot().storeErrors).toBe(2)
+      expect(escrow.snapshot().storeErrors).toBe(0)
     },
   )
 
@@ -811,12 +867,7 @@ describe('a store that fails', () => {
   it('is drawn from ahead of need, so that nobody waits while all is well', async () => {
     const world = new World()
     const memory = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(5, () => resolve(memory.lease(call)))
-        }),
-    }
+    const store = farStore(memory, 5, world.after)
     const shared = { ...SHARED, windowMs: 60_000, limit: 100_000, quantum: 1_000 }
     const escrow = new LeasedFairEscrow({ ...shared, store, clock: world.clock, after: world.after })
     let waited = 0
@@ -834,12 +885,7 @@ describe('a store that fails', () => {
   it('costs at most one call to the store for a hundred admitted requests, by default', async () => {
     const world = new World()
     const memory = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(50, () => resolve(memory.lease(call)))
-        }),
-    }
+    const store = farStore(memory, 50, world.after)
     const options = { pool: 'api', limit: 20_000, windowMs: 60_000, store, clock: world.clock, after: world.after }
     const fleet = [1, 2].map((seed) => new LeasedFairEscrow({ ...options, random: seededRandom(seed) }))
     const counts = { admitted: 0, waited: 0, calls: 0 }
@@ -866,15 +912,7 @@ describe('a store that fails', () => {
     const world = new World()
     world.advance(windowMs / 2)
     const memory = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(25, () => {
-            const answer = memory.lease(call)
-            world.after(25, () => resolve(answer))
-          })
-        }),
-    }
+    const store = farStore(memory, 50, world.after)
     const shared = { ...SHARED, windowMs, limit: 2 * windowMs, quantum: windowMs / 50, storeTimeoutMs: 500 }
     const escrow = new LeasedFairEscrow({ ...shared, store, clock: world.clock, after: world.after })
     let checks = 0

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { LeasedFairEscrow } from './escrows.js'
-import type { PoolStore } from './store.js'
+import { farStore } from './fixtures/stores.js'
 import { MemoryPoolStore } from './stores.js'
 
 const WINDOW_MS = 10_000
@@ -41,17 +41,8 @@ async function politeClients(polite: Polite): Promise<number[][]> {
     return () => void events.splice(events.indexOf(event), events.includes(event) ? 1 : 0)
   }
   const near = new MemoryPoolStore({ clock })
-  const far: PoolStore = {
-    lease: (call) =>
-      new Promise((resolve) => {
-        after(roundTripMs / 2, () => {
-          const answer = near.lease(call)
-          after(roundTripMs / 2, () => resolve(answer))
-        })
-      }),
-  }
   const weightOf = (tenant: string): number => WEIGHTS[Number(tenant)]!
-  const store = roundTripMs > 0 ? far : near
+  const store = roundTripMs > 0 ? farStore(near, roundTripMs, after) : near
   const shared = { pool: 'p', limit, windowMs, store, storeTimeoutMs: 1_000, weightOf, clock, random, after }
   const processes = [0, 1, 2].map(() => new LeasedFairEscrow(shared))
   const got = Array.from({ length: windows }, () => WEIGHTS.map(() => 0))

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { type ManualClock, manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { LeasedFairEscrow } from './escrows.js'
-import { rig } from './fixtures/rig.js'
+import { rig } from './fixtures/stores.js'
 import type { LeasedDecision } from './options.js'
 import { MemoryPoolStore } from './stores.js'
 

@@ -5,8 +5,7 @@ import { Estimates } from '../estimates.js'
 import { type EscrowVerdict, isRefusal, type Judgement } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
-import { Credit, needAhead } from './credit.js'
-import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
+import { Credit, DrawQueue, type Errand, needAhead } from './credit.js'
 import { ChildGroups } from './group-store.js'
 import {
   type DrawingSettings,
@@ -17,8 +16,8 @@ import {
   type MemberRequest,
 } from './options.js'
 import { Reports } from './reports.js'
-import { watched } from './sleep.js'
 import { fuzzOf, OTHERS, type PoolTerms, type Stake, type StoreFailure, tellOf } from './store.js'
+import { Pulse, watched } from './timing.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
 const LEAST_BACK = 0.1
@@ -86,7 +85,7 @@ export class PoolMember {
       },
       answered: ({ tenants, win, need }, answer) => {
         const { shares, used, grant, win: winNow } = answer
-        this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
+        this.#reports.learn(tenants, shares, Math.min(need, grant))
         if (shares[0]! > 0) this.groups.hear(tenants[0]!, answer)
         // A tenant's use elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
@@ -360,14 +359,15 @@ export class PoolMember {
 
   /**
    * The declared answer for a store that does not answer. Where it does, but too late for the check's turn, nothing is
-   * admitted: what the pool keeps for each member may have been given to others since.
+   * admitted: its answers served those before it in line.
    */
   #declared(ask: DrawRequest, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
-    const { hasFailed } = this.#account
+    const retryMs = Math.max(1, storeTimeoutMs)
+    if (!this.#account.hasFailed) return this.#answer(ask, 'over-share', retryMs, nowMs, undefined)
     this.#storeErrors++
-    if (hasFailed && onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
-    if (hasFailed && onStoreError === 'last-share') {
+    if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
+    if (onStoreError === 'last-share') {
       this.#account.lend(nowMs)
       const ofHeld = ask.cost - Math.max(0, this.#credit.left)
       const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
@@ -376,7 +376,7 @@ export class PoolMember {
         return this.#spend(ask, 'store-error', nowMs)
       }
     }
-    return this.#answer(ask, 'store-error', Math.max(1, storeTimeoutMs), nowMs, undefined)
+    return this.#answer(ask, 'store-error', retryMs, nowMs, undefined)
   }
 
   #answer(

@@ -2,7 +2,7 @@ import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
-import { rig, TERMS } from './fixtures/rig.js'
+import { rig, TERMS } from './fixtures/stores.js'
 import type { LeaseCall, PoolMark } from './store.js'
 import { poolTerms } from './store.js'
 

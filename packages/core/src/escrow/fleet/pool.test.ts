@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { rig, TERMS } from './fixtures/rig.js'
+import { rig, TERMS } from './fixtures/stores.js'
 import type { LeaseCall } from './store.js'
 import { graceOf, isAnswer, poolTerms } from './store.js'
 
@@ -44,6 +44,21 @@ describe('the pool', () => {
     for (let grant = 1; grant > 0; often += grant) grant = ask('often', 10).grant
     expect(often).toBe(500)
     expect(ask('seldom', 490).grant).toBe(490)
+  })
+
+  it('grants a tenant a quantum of the claims of all tenants at its member, and not of those elsewhere', () => {
+    const tenantsOf = (member: string) =>
+      Array.from({ length: 50 }, (_, at) => ({ tenant: `${member}${at}`, weight: 1, used: 0, rate: 1, ask: 0 }))
+    // Each of the hundred tenants may claim 10, so each member 500.
+    for (const [quantum, grant] of [
+      [5, 5],
+      [40, 40],
+      [900, 500],
+    ] as const) {
+      const { ask } = rig(poolTerms({ ...TERMS, quantum }))
+      for (const member of ['p', 'q']) ask(member, 0, { tenants: tenantsOf(member) })
+      expect(ask('p', 1, { tenants: tenantsOf('p').slice(0, 1) }).grant).toBeCloseTo(grant, 6)
+    }
   })
 
   it('lends what a silent member let pass, in turn', () => {

@@ -45,12 +45,13 @@ const LONGEST_GRACE = 4
  *
  * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
  * and its claim to that fades evenly as the window passes, but not before the tenants refused in the last one are back,
- * or have had time to return. A tenant draws from its claim; unclaimed budget goes to the tenant that asks, except the
- * amount owed to those in line that have got less per weight. Tenants that were refused more than their part of the
- * limit lend their claims to the first of them: each would wait for the claims of the others. So unused shares of
- * silent tenants are divided by the weights of those that still want more, at any member. Tenants are known as strata
- * of their use per weight; those that a member has not named yet claim as one. Each answer states the use per weight up
- * to which a tenant may spend the member's credit without asking. Pure: the store passes the time.
+ * or have had time to return. A tenant draws from its claim, and up to a quantum from those of others at its member,
+ * which divides it between them; unclaimed budget goes to the tenant that asks, except the amount owed to those in line
+ * that have got less per weight. Tenants that were refused more than their part of the limit lend their claims to the
+ * first of them: each would wait for the claims of the others. So unused shares of silent tenants are divided by the
+ * weights of those that still want more, at any member. Tenants are known as strata of their use per weight; those that
+ * a member has not named yet claim as one. Each answer states the use per weight up to which a tenant may spend the
+ * member's credit without asking. Pure: the store passes the time.
  *
  * Credit never exceeds the limit, regardless of members' reports and of lost, late or repeated calls: each call states
  * the member's holding, and a call that arrives after a later one changes nothing. A member that was answered by
@@ -336,12 +337,13 @@ export class Pool {
       const lendable = claimsAt(lenders, level, elapsed)
       const lentPart = lendable > 0 ? this.#head.lent / lendable : 0
       const available = Math.min(left + fuzz, reach)
+      // A lease for each of many tenants would take too long.
+      const reserved = Math.min(left, (claimOfMember(member, level, elapsed) - member.idle) * (1 - lentPart))
       const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
           const claim = Math.min(left, claimOf(asker, level, elapsed) * (lends ? 1 - lentPart : 1))
-          if (full <= claim + fuzz) some = full
-          else if (need <= claim + fuzz) some = Math.max(need, claim)
+          if (need <= claim + fuzz) some = Math.max(need, Math.min(full, Math.max(claim, reserved)))
           else some = this.#loan(asker, need, quantum, available, free, fuzz)
           if (some === 0 && exceeds && this.#isFirst(asker, need, available)) {
             const own = lends ? claimOf({ weight, used }, level, elapsed) : 0

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { World } from '../../testing/world.js'
 import { hierarchy } from '../hierarchy.js'
 import { FederatedFairEscrow, LeasedFairEscrow, RegionFairPool } from './escrows.js'
-import { settled } from './fixtures/held-store.js'
+import { farStore, settled } from './fixtures/stores.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from './store.js'
 import { MemoryPoolStore } from './stores.js'
@@ -164,15 +164,7 @@ describe('a fleet with a tree', () => {
   it('draws ahead for the next window on every level, so that its first checks do not wait for a store far away', async () => {
     const world = new World()
     const pools = new MemoryPoolStore({ clock: world.clock })
-    const store: PoolStore = {
-      lease: (call) =>
-        new Promise((resolve) => {
-          world.after(25, () => {
-            const answer = pools.lease(call)
-            world.after(25, () => resolve(answer))
-          })
-        }),
-    }
+    const store = farStore(pools, 50, world.after)
     const far = { windowMs: 20_000, limit: 20_000, quantum: 200, storeTimeoutMs: 500 }
     const escrow = new LeasedFairEscrow({
       ...{ ...SHARED, ...far, store, tree: TREE, groupOf, clock: world.clock, after: world.after },
