@@ -148,6 +148,11 @@ export class Delivery {
     )
   }
 
+  /** True while there is nothing more to give up. */
+  get gaveAll(): boolean {
+    return this.perSecond < LEAST_DELIVERED * this.#shown
+  }
+
   /** Without a proof at full admission it falls no lower. `keepsAll`: nobody would use what is given up. */
   #least(keepsAll: boolean): number {
     return Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)

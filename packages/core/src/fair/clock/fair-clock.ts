@@ -91,7 +91,7 @@ export class FairClock {
       return
     }
     this.#traffic.advance(elapsed, this.meanCost)
-    if (!this.#unmet || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
+    if (!(this.open ? this.#alarmed : this.#unmet) || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
     else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
     if (!this.following) this.look(this.#origin + now, elapsed)
     if (this.open) {
@@ -202,7 +202,7 @@ export class FairClock {
     if (!this.#alarmed && !this.looks.looking && this.failureShare > 2 * TOLERATED) {
       this.#alarmed = true
       this.slope.clear()
-      this.looks.restart()
+      if (this.open || !this.delivery.gaveAll) this.looks.restart()
       this.delivery.begins(this.now)
     }
     if (!this.open) {
@@ -389,7 +389,9 @@ export class FairClock {
       else if (this.#isDoubtful) this.#test()
       const mayLook =
         !(this.alone || this.#testing) && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      looks.want(mayLook && this.#alarmed && beyond > LEAST_DEPTH, mayLook && this.usual > 0)
+      // What was given up did not reduce the failures.
+      const isVain = !this.open && beyond > 0 && this.delivery.gaveAll
+      looks.want(mayLook && (isVain || (this.#alarmed && beyond > LEAST_DEPTH)), mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
@@ -430,7 +432,7 @@ export class FairClock {
     const { looks } = this
     const verdict = looks.verdict(this.open)
     if (verdict === 'free') {
-      this.usual = 0
+      this.usual = Math.min(this.usual, looks.staying)
       const { delivered, deliveredBefore } = looks
       looks.showed(this.open || delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false

@@ -20,10 +20,9 @@ export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes of each half is known. */
 const HEARD = 0.6
-/**
- * Counts are halved beyond this many outcomes. While nothing is refused, doubt after half as many counts against a
- * shortage.
- */
+/** Counts are halved beyond this many failures: their number determines how precisely their share is known. */
+const MOST_FAILURES = 400
+/** Outcomes of a sole user. While nothing is refused, doubt after half as many in looks counts against a shortage. */
 const MOST_OUTCOMES = 1_600
 /**
  * Parts of the failures explained by a shortage: if this part disappears, and its size is known as precisely, there
@@ -212,7 +211,7 @@ export class Looks {
     if (!(Math.min(before.heard, during.heard) >= HEARD)) return undefined
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
-    if (!(explained > 0)) return this.#unclear(outcomes)
+    if (!(explained > 0)) return this.#unclear()
     // Flows were reduced by different amounts, which alone is no relief: only equal mixes are compared.
     const mix = before.expected / before.outcomes - during.expected / during.outcomes
     const gone = (before.share - during.share - mix) / explained
@@ -228,7 +227,7 @@ export class Looks {
     // Of many looks at usual failures, some find fewer by chance.
     const sure = this.staying > 0 ? VERY_SURE : SURE
     if ((open || kept >= 1 - LEAST_DEPTH) && error < GONE && least > GONE + sure * error) {
-      this.staying = 0
+      this.staying = Math.min(this.staying, during.share + SURE * Math.sqrt(during.variance))
       this.clear()
       return 'free'
     }
@@ -240,7 +239,7 @@ export class Looks {
       this.clear()
       return 'costs'
     }
-    return this.#unclear(outcomes)
+    return this.#unclear()
   }
 
   /** Trouble begins: restarts the counts, in turns for the present rate. */
@@ -262,8 +261,8 @@ export class Looks {
     this.#serial++
   }
 
-  #unclear(outcomes: number): undefined {
-    if (outcomes > MOST_OUTCOMES) {
+  #unclear(): undefined {
+    if (this.#before.failures + this.#during.failures > MOST_FAILURES) {
       this.#before.scale(0.5)
       this.#during.scale(0.5)
     }
