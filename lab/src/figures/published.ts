@@ -8,24 +8,37 @@ import { mean } from './numbers.js'
 
 const SEEDS: readonly number[] = [1, 2, 3, 4, 5]
 
-/** Expensive tenants of a hundred; 2DFQ's figures are of our own implementation after the paper. */
-const EXPENSIVE = [25, 50, 75] as const
+type Size = Pick<Required<backlogged.Backlog>, 'slots' | 'tenants' | 'expensive' | 'expensiveMs'>
+
+/** The published set-up, with expensive tenants of a hundred. */
+const PUBLISHED = [25, 50, 75].map((expensive): Size => ({ slots: 16, tenants: 100, expensive, expensiveMs: 1_000 }))
 const DEVIATION_GOALS = [0.06, 0.06, 0.16]
 const GAP_GOALS = [15, 15, 35]
+/** Other sizes. */
+const OTHERS: readonly Size[] = [
+  { slots: 4, tenants: 40, expensive: 30, expensiveMs: 1_000 },
+  { slots: 16, tenants: 100, expensive: 10, expensiveMs: 100 },
+  { slots: 16, tenants: 100, expensive: 75, expensiveMs: 10 },
+  { slots: 16, tenants: 100, expensive: 90, expensiveMs: 1_000 },
+  { slots: 16, tenants: 100, expensive: 95, expensiveMs: 1_000 },
+  { slots: 32, tenants: 100, expensive: 90, expensiveMs: 1_000 },
+  { slots: 64, tenants: 200, expensive: 180, expensiveMs: 1_000 },
+  { slots: 64, tenants: 200, expensive: 180, expensiveMs: 100 },
+  { slots: 256, tenants: 800, expensive: 720, expensiveMs: 1_000 },
+]
 
-interface Smooth {
-  readonly expensive: number
+/** 2DFQ's figures are of our own implementation after the paper. */
+interface Smooth extends Size {
   readonly ours: backlogged.Smoothness
   readonly unknown: backlogged.Smoothness
   readonly theirs: backlogged.Smoothness
 }
 
-function smoothness(effort: Effort, tell: Tell): Smooth[] {
-  const seconds = Math.max(3, 15 * effort.part)
-  return EXPENSIVE.map((expensive) => {
-    tell(`${expensive} expensive tenants of 100`)
-    const average = (make: (costOf: (tenant: number) => number) => backlogged.Scheduler): backlogged.Smoothness => {
-      const runs = seedsOf(effort, SEEDS).map((seed) => backlogged.runBacklog({ expensive, seconds, seed }, make))
+function smoothness(sizes: readonly Size[], seconds: number, effort: Effort, tell: Tell): Smooth[] {
+  return sizes.map((size) => {
+    tell(`${size.slots} slots, ${size.expensive} expensive tenants of ${size.tenants}`)
+    const average = (make: (load: backlogged.Load) => backlogged.Scheduler): backlogged.Smoothness => {
+      const runs = seedsOf(effort, SEEDS).map((seed) => backlogged.runBacklog({ ...size, seconds, seed }, make))
       return {
         deviation: mean(runs.map(({ deviation }) => deviation)),
         gapMs: Math.max(...runs.map(({ gapMs }) => gapMs)),
@@ -33,9 +46,9 @@ function smoothness(effort: Effort, tell: Tell): Smooth[] {
       }
     }
     return {
-      expensive,
-      ours: average((costOf) => backlogged.ours(costOf, true)),
-      unknown: average((costOf) => backlogged.ours(costOf, false)),
+      ...size,
+      ours: average((load) => backlogged.ours(load, true)),
+      unknown: average((load) => backlogged.ours(load, false)),
       theirs: average(backlogged.twoDimensional),
     }
   })
@@ -178,7 +191,8 @@ export const published: Figure = {
     '2DFQ: our own implementation after the paper, in the same set-up. VTC: its artifact’s raw results. Jobs: the best of the study’s schedulers',
   seeds: SEEDS,
   make(effort, tell) {
-    const smooth = smoothness(effort, tell)
+    const smooth = smoothness(PUBLISHED, Math.max(3, 15 * effort.part), effort, tell)
+    const others = smoothness(OTHERS, Math.max(3, 6 * effort.part), effort, tell)
     const waits = JOBS.map((scenario) => {
       tell(scenario.name)
       return waitsOf(scenario, effort)
@@ -187,9 +201,9 @@ export const published: Figure = {
     const engines = loads(effort, tell)
     return {
       aims: aimsOf(smooth, waits, alone, engines),
-      tables: [smoothTable(smooth), waitsTable(waits), loadTable(engines)],
+      tables: [smoothTable(smooth), othersTable(others), waitsTable(waits), loadTable(engines)],
       pictures: {},
-      data: { smooth, waits, alone, engines },
+      data: { smooth, others, waits, alone, engines },
     }
   },
 }
@@ -260,6 +274,21 @@ function smoothTable(smooth: readonly Smooth[]): Table {
       unknown.share.toFixed(2),
       theirs.deviation.toFixed(3),
       theirs.gapMs.toFixed(0),
+    ]),
+  }
+}
+
+function othersTable(others: readonly Smooth[]): Table {
+  return {
+    id: 'smooth-others',
+    title: 'The same at other sizes',
+    head: ['slots', 'tenants', 'expensive', 'cost, ms', 'ours', 'gap', 'costs known at the end', 'gap', '2DFQ', 'gap'],
+    rows: others.map(({ slots, tenants, expensive, expensiveMs, ours, unknown, theirs }) => [
+      `${slots}`,
+      `${tenants}`,
+      `${expensive}`,
+      `${expensiveMs}`,
+      ...[ours, unknown, theirs].flatMap(({ deviation, gapMs }) => [deviation.toFixed(3), gapMs.toFixed(0)]),
     ]),
   }
 }

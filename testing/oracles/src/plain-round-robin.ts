@@ -7,9 +7,10 @@
  *
  * `textbook` is round robin as in papers: the quantum is the mean cost, a request is served only when its flow's credit
  * covers it, and a flow without credit moves to the next round at once. In the shipped code the quantum is a geometric
- * mean; the first request of a turn may be short by the credit of the next turn; costly requests are served in advance
- * when all flows that wait for such have credit for a quarter of one; a flow keeps at most the worth of sixteen turns
- * beyond its head, and moves to the next round when the next request is asked for.
+ * mean; the first request of a turn may be short by the credit of the next turn; a costly request is served in advance
+ * when all flows that wait for such have credit for a quarter of one, its own flow nearly as much as any, and no more
+ * of them run than their share; a flow keeps at most the worth of sixteen turns beyond its head, and moves to the next
+ * round when the next request is asked for.
  */
 export class PlainRoundRobin<T> {
   quantum = 0
@@ -24,6 +25,11 @@ export class PlainRoundRobin<T> {
   #spread = 0
   #served = 0
   #least = Number.POSITIVE_INFINITY
+  #mostSaved = 0
+  #mostSavedNow = 0
+  /** Requests that were served and have not ended; none before the first has ended. */
+  readonly #running = new Set<PlainRequest<T>>()
+  #settles = false
 
   constructor(sparseFirst: boolean, textbook = false) {
     this.#sparseFirst = sparseFirst
@@ -44,6 +50,7 @@ export class PlainRoundRobin<T> {
 
   enqueue(name: string, item: T, cost: number, weight = 1): void {
     this.#least = Math.min(this.#least, cost)
+    if (this.#flows.size === 0) this.quantum = this.#pace()
     const known = this.#flows.get(name)
     const flow: PlainFlow<T> = known ?? {
       name,
@@ -72,6 +79,8 @@ export class PlainRoundRobin<T> {
         this.#round = this.#nextRound
         this.#nextRound = []
         this.quantum = this.#pace()
+        this.#mostSaved = this.#mostSavedNow
+        this.#mostSavedNow = 0
         for (const each of this.#round) {
           each.credited = false
           each.served = each.served === 'now' ? 'last turn' : 'no'
@@ -87,16 +96,14 @@ export class PlainRoundRobin<T> {
         continue
       }
       const cost = flow.requests[0]?.cost ?? Number.POSITIVE_INFINITY
+      flow.costly = flow.requests.length > 0 && cost * (1 - 1e-9) > 2 * this.quantum * flow.weight
       if (covers(flow, cost)) {
         if (!this.#textbook) flow.deficit = Math.min(flow.deficit, cost + 16 * this.#pace() * flow.weight)
-      } else {
-        flow.costly = flow.requests.length > 0 && cost * (1 - 1e-9) > 2 * this.quantum * flow.weight
-        if (!fresh && !flow.credited) {
-          const worth = this.quantum * flow.weight
-          flow.deficit += worth
-          if (Math.abs(flow.deficit) < 1e-9 * worth) flow.deficit = 0
-          flow.credited = true
-        }
+      } else if (!fresh && !flow.credited) {
+        const worth = this.quantum * flow.weight
+        flow.deficit += worth
+        if (Math.abs(flow.deficit) < 1e-9 * worth) flow.deficit = 0
+        flow.credited = true
       }
       if (covers(flow, cost) || this.#inAdvance(flow, cost)) return this.#serve(flow)
       if (flow.requests.length === 0 && flow.deficit >= 0) this.#turnPassed(flow)
@@ -108,8 +115,28 @@ export class PlainRoundRobin<T> {
 
   #inAdvance(flow: PlainFlow<T>, cost: number): boolean {
     if (this.#textbook || flow.deficit <= 0) return false
-    if (flow.costly) return this.#pool() >= 0.24999999975 * cost
+    if (flow.costly) {
+      const saved = flow.deficit / cost
+      this.#mostSavedNow = Math.max(this.#mostSavedNow, saved)
+      return this.#pool() >= 0.24999999975 * cost && saved >= 0.9 * this.#mostSaved && this.#mayRunCostly()
+    }
     return flow.served !== 'now' && flow.deficit + this.quantum * flow.weight >= cost * (1 - 1e-9)
+  }
+
+  /** Whether costly requests run in less than their flows' share of the slots, or in less than one more and not in all. */
+  #mayRunCostly(): boolean {
+    const sum = (flows: readonly PlainFlow<T>[]): number => flows.reduce((all, { weight }) => all + weight, 0)
+    const costly = sum(this.flows.filter((flow) => flow.costly || (flow.requests.length === 0 && flow.deficit < 0)))
+    const others = sum(this.flows.filter((flow) => !flow.costly && flow.requests.length > 0))
+    const running = [...this.#running].filter((each) => each.costly).length
+    const beyond = running - ((this.#running.size + 1) * costly) / (costly + others)
+    return beyond < 0 || (beyond < 1 && running < this.#running.size)
+  }
+
+  /** A request that was served has ended. */
+  ended(request: PlainRequest<T>): void {
+    this.#running.delete(request)
+    this.#settles = true
   }
 
   /** Removes the request at `index` of a flow. */
@@ -123,6 +150,7 @@ export class PlainRoundRobin<T> {
     let flow = this.#flows.get(name)
     if (flow === undefined) {
       if (change <= 0) return
+      if (this.#flows.size === 0) this.quantum = this.#pace()
       flow = { name, weight, requests: [], deficit: 0, credited: false, served: 'no', costly: false }
       this.#flows.set(name, flow)
       this.#nextRound.push(flow)
@@ -132,7 +160,8 @@ export class PlainRoundRobin<T> {
   }
 
   #serve(flow: PlainFlow<T>): PlainRequest<T> {
-    const request = flow.requests.shift()!
+    const request = { ...flow.requests.shift()!, costly: flow.costly }
+    if (this.#settles) this.#running.add(request)
     flow.deficit -= request.cost
     if (Math.abs(flow.deficit) < 1e-9 * request.cost) flow.deficit = 0
     this.#served++
@@ -196,6 +225,8 @@ export class PlainRoundRobin<T> {
 interface PlainRequest<T> {
   readonly item: T
   readonly cost: number
+  /** Whether it cost more than two turns when it was served. */
+  readonly costly?: boolean
 }
 
 interface PlainFlow<T> {

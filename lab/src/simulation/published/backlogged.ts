@@ -10,6 +10,19 @@ export interface Backlog {
   readonly expensive: number
   readonly seconds: number
   readonly seed: number
+  /** @default 16 */
+  readonly slots?: number
+  /** Number of all tenants. @default 100 */
+  readonly tenants?: number
+  /** Mean cost of an expensive request, in milliseconds. @default 1000 */
+  readonly expensiveMs?: number
+}
+
+/** What a scheduler knows of it. `costOf` draws the cost of a tenant's next request. */
+export interface Load {
+  readonly slots: number
+  readonly tenants: number
+  costOf(tenant: number): number
 }
 
 /** Service of small tenants. */
@@ -28,9 +41,7 @@ export interface Scheduler {
   ended?(slot: number, costMs: number): void
 }
 
-const SLOTS = 16
-const TENANTS = 100
-const [SMALL_MS, EXPENSIVE_MS] = [1, 1_000]
+const SMALL_MS = 1
 /** Requests that each tenant has waiting. */
 const DEPTH = 60
 const STEP_MS = 100
@@ -39,14 +50,14 @@ const WATCHED = 5
 const WARMUP_MS = 2_000
 
 /** Our queue. Costs are known when requests come or, if not, every request is asked for with cost 1 and settled. */
-export function ours(costOf: (tenant: number) => number, known: boolean): Scheduler {
+export function ours({ tenants, costOf }: Load, known: boolean): Scheduler {
   const queue = new FairQueue<{ tenant: number; costMs: number }>({ perFlowLimit: 1_000, maxWaiting: 100_000 })
   const running: Ticket<unknown>[] = []
   const add = (tenant: number): void => {
     const costMs = costOf(tenant)
     queue.enqueue(`tenant-${tenant}`, { tenant, costMs }, known ? costMs : 1)
   }
-  for (let i = 0; i < DEPTH * TENANTS; i++) add(i % TENANTS)
+  for (let i = 0; i < DEPTH * tenants; i++) add(i % tenants)
   return {
     next(slot) {
       const ticket = queue.dequeue()!
@@ -55,7 +66,7 @@ export function ours(costOf: (tenant: number) => number, known: boolean): Schedu
       return ticket.item
     },
     ended(slot, costMs) {
-      if (!known) queue.settle(running[slot]! as Ticket<{ tenant: number; costMs: number }>, costMs)
+      queue.settle(running[slot]! as Ticket<{ tenant: number; costMs: number }>, costMs)
     },
   }
 }
@@ -63,17 +74,17 @@ export function ours(costOf: (tenant: number) => number, known: boolean): Schedu
 /**
  * 2DFQ after the paper: slot i of n may start requests that would begin up to i/n of their cost later, in virtual time.
  */
-export function twoDimensional(costOf: (tenant: number) => number): Scheduler {
-  const begin = new Float64Array(TENANTS)
-  const costs = Float64Array.from({ length: TENANTS }, (_, tenant) => costOf(tenant))
+export function twoDimensional({ slots, tenants, costOf }: Load): Scheduler {
+  const begin = new Float64Array(tenants)
+  const costs = Float64Array.from({ length: tenants }, (_, tenant) => costOf(tenant))
   return {
     next(slot, nowMs) {
-      const virtual = (nowMs * SLOTS) / TENANTS
+      const virtual = (nowMs * slots) / tenants
       let [chosen, earliest, otherwise, earliestOfAll] = [-1, Number.POSITIVE_INFINITY, 0, Number.POSITIVE_INFINITY]
-      for (let tenant = 0; tenant < TENANTS; tenant++) {
+      for (let tenant = 0; tenant < tenants; tenant++) {
         const end = begin[tenant]! + costs[tenant]!
         if (end < earliestOfAll) [otherwise, earliestOfAll] = [tenant, end]
-        const eligible = begin[tenant]! - (slot / SLOTS) * costs[tenant]! <= virtual + 1e-9
+        const eligible = begin[tenant]! - (slot / slots) * costs[tenant]! <= virtual + 1e-9
         if (eligible && end < earliest) [chosen, earliest] = [tenant, end]
       }
       const tenant = chosen < 0 ? otherwise : chosen
@@ -87,25 +98,29 @@ export function twoDimensional(costOf: (tenant: number) => number): Scheduler {
 
 /** Runs the experiment with a scheduler that can draw a tenant's costs, which vary by a tenth. */
 export function runBacklog(
-  { expensive, seconds, seed }: Backlog,
-  make: (costOf: (tenant: number) => number) => Scheduler,
+  { expensive, seconds, seed, slots = 16, tenants = 100, expensiveMs = 1_000 }: Backlog,
+  make: (load: Load) => Scheduler,
 ): Smoothness {
   const random = seededRandom(seed)
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-  const isSmall = (tenant: number): boolean => tenant < TENANTS - expensive
-  const scheduler = make((tenant) => {
-    const costMs = isSmall(tenant) ? SMALL_MS : EXPENSIVE_MS
+  const isSmall = (tenant: number): boolean => tenant < tenants - expensive
+  const costOf = (tenant: number): number => {
+    const costMs = isSmall(tenant) ? SMALL_MS : expensiveMs
     return Math.max(costMs / 10, costMs * (1 + 0.1 * normal()))
-  })
+  }
+  const scheduler = make({ slots, tenants, costOf })
   const horizonMs = 1_000 * seconds
   // The paper's workers do not start at the same moment either.
-  const endsMs = Float64Array.from({ length: SLOTS }, (_, slot) => slot / 1_000)
-  const costsMs = new Float64Array(SLOTS)
-  const served = Array.from({ length: WATCHED }, () => new Float64Array(Math.ceil(horizonMs / STEP_MS)))
+  const endsMs = Float64Array.from({ length: slots }, (_, slot) => slot / 1_000)
+  const costsMs = new Float64Array(slots)
+  const served = Array.from(
+    { length: Math.min(WATCHED, tenants - expensive) },
+    () => new Float64Array(Math.ceil(horizonMs / STEP_MS)),
+  )
   let [gapMs, previousMs, small] = [0, 0, 0]
   for (;;) {
     let slot = 0
-    for (let i = 1; i < SLOTS; i++) if (endsMs[i]! < endsMs[slot]!) slot = i
+    for (let i = 1; i < slots; i++) if (endsMs[i]! < endsMs[slot]!) slot = i
     const nowMs = endsMs[slot]!
     if (nowMs > horizonMs) break
     if (costsMs[slot]! > 0) scheduler.ended?.(slot, costsMs[slot]!)
@@ -123,7 +138,7 @@ export function runBacklog(
       fromMs = toMs
     }
   }
-  const shareOf = (ms: number): number => (ms * SLOTS) / TENANTS
+  const shareOf = (ms: number): number => (ms * slots) / tenants
   const lags = served.flatMap((steps) => {
     let sum = 0
     return Array.from(steps, (ms, step) => {
@@ -133,5 +148,5 @@ export function runBacklog(
   })
   const average = lags.reduce((sum, lag) => sum + lag, 0) / lags.length
   const deviation = Math.sqrt(lags.reduce((sum, lag) => sum + (lag - average) ** 2, 0) / lags.length)
-  return { deviation, gapMs, share: small / (TENANTS - expensive) / shareOf(horizonMs) }
+  return { deviation, gapMs, share: small / (tenants - expensive) / shareOf(horizonMs) }
 }

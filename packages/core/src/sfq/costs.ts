@@ -196,3 +196,27 @@ export class Quantum {
     return Math.max(room * this.#geometricMean, floor, this.#least)
   }
 }
+
+/**
+ * Numbers of requests that were dequeued and have not ended, which is known from their settlement: the costly ones, of
+ * more than two turns below the root, and the others. None until a request has been settled, because then the caller
+ * may settle none.
+ */
+export class Running {
+  costly = 0
+  ordinary = 0
+  #settles = false
+
+  /** Returns the kind by which the request is counted. */
+  starts(isCostly: boolean): 'costly' | 'ordinary' | undefined {
+    if (!this.#settles) return undefined
+    const kind = isCostly ? 'costly' : 'ordinary'
+    this[kind]++
+    return kind
+  }
+
+  ends(kind: 'costly' | 'ordinary' | undefined): void {
+    this.#settles = true
+    if (kind !== undefined) this[kind]--
+  }
+}

@@ -3,7 +3,7 @@ import { requireBoolean, requireFunction, show } from '../options.js'
 import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
 import { safeWeight, type WeightOf } from '../weight.js'
-import { LearnedCosts, Quantum } from './costs.js'
+import { LearnedCosts, Quantum, Running } from './costs.js'
 import { FlowLanes, HashedQueues } from './flow-lanes.js'
 import { ALL_LEVELS, type IsLive, Lane, Request } from './lane.js'
 import { LongestQueue, type Sized, victimOf } from './longest-queue.js'
@@ -46,6 +46,7 @@ export class FairQueue<T> {
   readonly #root: Lane<T> = new Lane<T>('', 0, undefined)
   readonly #quantum = new Quantum()
   readonly #costs = new LearnedCosts()
+  readonly #running = new Running()
   readonly #learns: boolean
   readonly #lanes: FlowLanes<T>
   readonly #queues: HashedQueues<T> | undefined
@@ -85,6 +86,7 @@ export class FairQueue<T> {
       costs: this.#costs,
       sparseFirst,
       passing: 0,
+      running: this.#running,
       left: (lane) => this.#lanes.forget(lane),
     }
     if (overflow === 'evict') this.#root.longest = new LongestQueue()
@@ -178,6 +180,7 @@ export class FairQueue<T> {
     const costs = this.#costs
     this.#quantum.learn(request.expected(costs))
     if (costs.size > 0) request.cost = costs.cautious(request.key, request.kind, request.declared)
+    request.counted = this.#running.starts(request.lane!.top.costly)
     request.lane!.charge(request.cost)
     this.#leave(request)
   }
@@ -234,8 +237,8 @@ export class FairQueue<T> {
    *
    * Of the requests that were dequeued while no other flow waited, only the latest changes anything: if the costs of
    * those before it had been known, their flow would have paid with turns that no other flow wanted. Settle all
-   * requests of a queue or none: while some cost more than they declare, a request that is not settled stays charged as
-   * cautiously as a running one.
+   * requests of a queue or none, at their ends: one that is not settled counts as running, and stays charged as
+   * cautiously while some cost more than they declare.
    */
   settle(ticket: Ticket<T>, actualCost: number, teaches = true): void {
     requireCost('actualCost', actualCost, 0)
@@ -243,6 +246,7 @@ export class FairQueue<T> {
     if (request.era < 0) return
     if (!request.settled) {
       request.settled = true
+      this.#running.ends(request.counted)
       if (teaches) this.learn(request.path, request.declared, actualCost, request.kind)
     }
     const isLatest = request.sequence === this.#latestAlone

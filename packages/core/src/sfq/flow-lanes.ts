@@ -110,6 +110,7 @@ function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
   lane.deficit = deficit
   lane.counted = 0
   lane.pooled = 0
+  lane.weighed = 0
   lane.passing = false
   lane.next = undefined
   lane.previous = undefined

@@ -32,6 +32,8 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   contested: number = ALL_LEVELS
   /** Whether its actual cost is known. */
   settled = false
+  /** How it is counted while it runs, by `Running`. */
+  counted: 'costly' | 'ordinary' | undefined = undefined
   next: Request<T> | undefined = undefined
   previous: Request<T> | undefined = undefined
 
@@ -81,8 +83,9 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   passing = false
   /** Whether its head cost more than its turn was worth at the last inspection. */
   costly = false
-  /** Its part of the pool in its parent's ring now. */
+  /** Its parts of the pool in its parent's ring now, and of the weight of costly lanes. */
   pooled = 0
+  weighed = 0
   /** The round of its turn: the present round or the next. */
   round = 0
   /** The rounds in which it was last credited and last served. */
@@ -172,6 +175,13 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
     return this.newestFirst ? this.last : this.first
   }
 
+  /** This lane, or the one above it, below the root. */
+  get top(): Lane<T> {
+    let lane: Lane<T> = this
+    while (lane.up?.up !== undefined) lane = lane.up
+    return lane
+  }
+
   /** Charges the cost of a request to this lane and the lanes above it. */
   charge(cost: number): void {
     for (let lane: Lane<T> = this; lane.up !== undefined; lane = lane.up) lane.up.ring!.charge(lane, cost)
@@ -209,6 +219,7 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
       if (lane.weight !== weights[level]) {
         lane.weight = weights[level]!
         lane.recount()
+        lane.up!.ring!.corrected(lane)
       }
       lane = lane.up!
     }

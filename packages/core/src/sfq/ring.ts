@@ -1,6 +1,6 @@
 import { LinkedList } from '../containers.js'
 import { requireBoolean } from '../options.js'
-import type { LearnedCosts, Quantum } from './costs.js'
+import type { LearnedCosts, Quantum, Running } from './costs.js'
 import type { IsLive, Lane, LaneList, Request } from './lane.js'
 
 /** Tolerance when credit is compared with a cost: sums of fractions need not be exact. */
@@ -10,6 +10,8 @@ const CLOSE = 1 - ROUNDING
 const ORDINARY_TURNS = 2
 /** Part of a costly head's cost that all lanes with such heads together must have saved before it is served. */
 const IN_ADVANCE = 0.25
+/** Part of the largest saving among lanes with costly heads, each relative to its head's cost, that counts as nearly. */
+const NEARLY = 0.9
 /** Rounds, or requests of its own, by which others go ahead of a lane that may not start now. */
 const TURNS_AHEAD = 16
 /**
@@ -31,6 +33,7 @@ export interface RingRules<T> {
   readonly sparseFirst: boolean
   /** Number of lanes, in all rings, that are {@link Lane.passing}. */
   passing: number
+  readonly running: Running
   /** Called when a lane has left its ring, empty and without debt. */
   left(lane: Lane<T>): void
 }
@@ -47,8 +50,10 @@ export interface RingRules<T> {
  * - the first request of a turn, if this turn and the next can pay for it. So a lane whose costs alternate between a
  *   little more and a little less than a turn is served in every round, and does not miss one occasionally;
  * - a costly request, of more than two turns, as soon as all lanes with such heads together have saved a quarter of its
- *   cost. So costly requests start evenly spread. If each waited for its own credit, lanes that began together would
- *   save together and start together, and would hold all slots for as long as they run.
+ *   cost, if its own has saved nearly as much of it as any. So costly requests start evenly spread. If each waited for
+ *   its own credit, lanes that began together would save together and start together, and would hold all slots for as
+ *   long as they run. Nor is it served in advance while costly requests run in their lanes' share of the slots and one
+ *   more, or in all: rounds are short while others fill the slots, so that too many would start in the time of one.
  * While both wait, the service per weight of two lanes i and j thus never differs by more than quantum + 2 · largest
  * cost · (1/weight_i + 1/weight_j), over any interval.
  *
@@ -63,7 +68,7 @@ export interface RingRules<T> {
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
  *   which we extend to lanes that empty in the ring, and by `served` to lanes that empty because their requests gave up
  * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016, which
- *   spreads costly requests by the slot that becomes free; spreading them by the lanes' savings needs no slots
+ *   spreads costly requests by the slot that becomes free, and in real time; lanes' savings need no clock
  */
 export class Ring<T> {
   readonly #owner: Lane<T>
@@ -77,6 +82,11 @@ export class Ring<T> {
   #vain = 0
   /** The credit of all lanes with costly heads, less the debt of all lanes that owe. */
   #pool = 0
+  /** The weight of all lanes with costly heads, and of those that owe and do not wait. */
+  #costlyWeight = 0
+  /** The largest part of a costly head's cost that its lane had saved in the last round, and in this one so far. */
+  #most = 0
+  #mostSeen = 0
 
   constructor(owner: Lane<T>, rules: RingRules<T>) {
     this.#owner = owner
@@ -93,7 +103,10 @@ export class Ring<T> {
 
   /** Puts a lane that is out of the ring at the end of either list, with the credit or debt it has. */
   put(lane: Lane<T>, place: Exclude<LaneList, 'out'>): void {
-    if (this.#front() === undefined) this.#servedInRound = true
+    if (this.#front() === undefined) {
+      this.#servedInRound = true
+      this.#quantum = this.#rules.quantum.value
+    }
     lane.place = place
     lane.served = -1
     lane.credited = -1
@@ -125,6 +138,7 @@ export class Ring<T> {
   passed(lane: Lane<T>): void {
     lane.passing = false
     this.#rules.passing--
+    this.#pay(lane)
   }
 
   /**
@@ -210,14 +224,14 @@ export class Ring<T> {
    * Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt.
    */
   #covers(lane: Lane<T>, cost: number): boolean {
+    const worth = this.#worth(lane)
+    lane.costly = isCostly(cost * CLOSE, worth)
     if (lane.deficit >= cost * CLOSE) {
       const most = cost + MOST_TURNS * this.#rules.quantum.value * (lane.weight || 1)
       if (lane.deficit > most) lane.deficit = most
       this.#pay(lane)
       return true
     }
-    const worth = this.#worth(lane)
-    lane.costly = isCostly(cost * CLOSE, worth)
     // Once in a turn; a lane in the new list was credited when it arrived.
     if (lane.place === 'old' && lane.credited !== this.#round) {
       lane.credited = this.#round
@@ -226,16 +240,35 @@ export class Ring<T> {
     this.#pay(lane)
     if (lane.deficit >= cost * CLOSE) return true
     if (lane.deficit <= 0) return false
-    if (lane.costly) return this.#pool >= IN_ADVANCE * cost * CLOSE
+    if (lane.costly) {
+      const saved = lane.deficit / cost
+      this.#mostSeen = Math.max(this.#mostSeen, saved)
+      return this.#pool >= IN_ADVANCE * cost * CLOSE && saved >= NEARLY * this.#most && !this.#costlyHaveTheirSlots
+    }
     return lane.served !== this.#round && lane.deficit + worth >= cost * CLOSE
   }
 
-  /** Updates the pool with a lane's credit or debt. */
+  /**
+   * Whether costly requests run in their lanes' share of the slots and in one more, or in all. Known at the root alone.
+   */
+  get #costlyHaveTheirSlots(): boolean {
+    if (this.#owner.up !== undefined) return false
+    const { costly, ordinary } = this.#rules.running
+    const share = ((costly + ordinary + 1) * this.#costlyWeight) / this.#owner.members
+    return costly >= share && (costly >= share + 1 || ordinary === 0)
+  }
+
+  /** Updates the sums with a lane's credit or debt, and its weight. */
   #pay(lane: Lane<T>): void {
-    const pools = lane.costly || lane.deficit < 0 ? lane.deficit : 0
-    if (pools === lane.pooled) return
-    this.#pool += pools - lane.pooled
-    lane.pooled = pools
+    const { costly, deficit } = lane
+    const pools = costly || deficit < 0
+    if (!pools && lane.pooled === 0 && lane.weighed === 0) return
+    const pooled = pools ? deficit : 0
+    this.#pool += pooled - lane.pooled
+    lane.pooled = pooled
+    const weighed = costly || (pools && lane.count === 0) ? lane.weight : 0
+    this.#costlyWeight += weighed - lane.weighed
+    lane.weighed = weighed
   }
 
   /** The value of a turn for a lane. (A queue that owes for flows that have left pays as one flow would.) */
@@ -259,6 +292,7 @@ export class Ring<T> {
   #turnPassed(lane: Lane<T>): void {
     if (this.#rules.sparseFirst && lane.credited === this.#round) {
       lane.deficit = 0
+      lane.recount()
       this.#toEnd(lane)
     } else this.#leave(lane)
   }
@@ -284,8 +318,11 @@ export class Ring<T> {
     lane.costly = false
     if (lane.passing) this.passed(lane)
     this.#pay(lane)
-    // Sums of floats are inexact; without lanes the pool is exactly 0.
-    if (this.#front() === undefined) this.#pool = 0
+    // Sums of floats are inexact; without lanes they are exactly 0.
+    if (this.#front() === undefined) {
+      this.#pool = 0
+      this.#costlyWeight = 0
+    }
     lane.ring?.clear()
     lane.recount()
     this.#rules.left(lane)
@@ -307,6 +344,8 @@ export class Ring<T> {
   #beginRound(from: Lane<T>, most: number): number {
     this.#round = from.round
     this.#quantum = this.#rules.quantum.value
+    this.#most = this.#mostSeen
+    this.#mostSeen = 0
     let rounds = 1
     if (this.#servedInRound) this.#vain = 0
     else rounds = this.#skipRounds(from, most)
@@ -358,9 +397,12 @@ export class Ring<T> {
         // A lane whose debt was paid by the last of these rounds leaves after the next.
         const stays = this.#rules.sparseFirst && owes && lane.deficit < worth * CLOSE
         lane.deficit = 0
-        if (!stays) this.#leave(lane)
+        if (stays) lane.recount()
+        else this.#leave(lane)
       }
       this.#pay(lane)
+      const head = lane.costly ? lane.head() : undefined
+      if (head !== undefined) this.#most = Math.max(this.#most, lane.deficit / head.expected(costs))
     }
     return rounds
   }

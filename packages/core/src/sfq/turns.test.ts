@@ -58,18 +58,28 @@ describe('turns, beside a round robin that walks every round', () => {
   })
 })
 
-/** Serves `dequeues` requests of flows that always wait; returns the cost served to each, after each. */
+/**
+ * Serves `dequeues` requests of flows that always wait; returns the cost served to each, after each. With a number of
+ * slots, so many run at once and are settled in order; without, none is settled.
+ */
 function backlogged<T extends FairQueue<string>>(
   queue: T,
   costs: ReadonlyMap<string, () => number>,
   dequeues: number,
   each: (served: ReadonlyMap<string, number>) => void = () => {},
+  slots = 0,
 ): Map<string, number> {
+  const running: Ticket<string>[] = []
   const served = new Map([...costs.keys()].map((name) => [name, 0]))
   const top = (name: string): void => void accepted(queue.enqueue(name, name, costs.get(name)!()))
   for (const name of costs.keys()) for (let i = 0; i < 3; i++) top(name)
   for (let i = 0; i < dequeues; i++) {
-    const { flow: name, cost: charged } = queue.dequeue()!
+    const ticket = queue.dequeue()!
+    const { flow: name, cost: charged } = ticket
+    if (slots > 0 && running.push(ticket) >= slots) {
+      const first = running.shift()!
+      queue.settle(first, first.cost)
+    }
     served.set(name, served.get(name)! + charged)
     top(name)
     each(served)
@@ -88,7 +98,7 @@ describe('shares of flows that wait', () => {
   it.each(forms)('never differ by more than a turn and twice the largest costs, %s', (_, options) => {
     const flows = fc.array(fc.record({ weight, most: fc.integer({ min: 1, max: 40 }) }), { minLength: 2, maxLength: 6 })
     fc.assert(
-      fc.property(flows, fc.nat(), (all, seed) => {
+      fc.property(flows, fc.nat(), fc.nat(9), (all, seed, slots) => {
         const random = seededRandom(seed)
         const weightOf = (name: string): number => all[Number(name)]!.weight
         const queue = new FairQueue<string>({ ...options, weightOf })
@@ -97,14 +107,15 @@ describe('shares of flows that wait', () => {
         let quantum = 0
         // The least and the largest lead of each flow over the first: over any interval it changes by no more.
         const leads = all.map(() => [0, 0])
-        backlogged(queue, costs, 400, (served) => {
+        const watch = (served: ReadonlyMap<string, number>): void => {
           quantum = Math.max(quantum, queue.snapshot().quantum)
           leads.forEach((range, i) => {
             const lead = served.get(`${i}`)! / all[i]!.weight - served.get('0')! / all[0]!.weight
             range[0] = Math.min(range[0]!, lead)
             range[1] = Math.max(range[1]!, lead)
           })
-        })
+        }
+        backlogged(queue, costs, 400, watch, slots)
         const entry = options.sparseFirst === false ? 0 : quantum
         leads.forEach(([least, most], i) => {
           const bound = quantum + entry + 2 * largest * (1 / all[i]!.weight + 1 / all[0]!.weight)
@@ -145,7 +156,7 @@ describe('shares of flows that wait', () => {
       ]),
     )
     const queue = new FairQueue<string>({ weightOf: (name) => weights[Number(name)]! })
-    const served = backlogged(queue, costs, 30_000)
+    const served = backlogged(queue, costs, 100_000)
     const fair = [...served.values()].reduce((sum, x) => sum + x, 0) / weights.reduce((sum, x) => sum + x, 0)
     weights.forEach((each, i) => {
       // Rare service comes in large pieces.
@@ -450,6 +461,48 @@ describe('costly requests', () => {
     expect(Math.min(...between.slice(1))).toBeGreaterThan(75)
     expect(Math.max(...between.slice(1))).toBeLessThan(125)
   })
+
+  it.each([
+    { slots: 4, small: 10, costly: 30, cost: 300 },
+    { slots: 16, small: 10, costly: 90, cost: 1_000 },
+    { slots: 32, small: 10, costly: 90, cost: 300 },
+    { slots: 64, small: 20, costly: 180, cost: 1_000 },
+  ])('leave slots to the others from the start: $slots slots, $costly flows of cost $cost, $small of cost 1', (all) => {
+    const { slots, small, costly, cost } = all
+    const queue = new FairQueue<number>()
+    const random = seededRandom(slots)
+    const add = (flow: number): void => {
+      queue.enqueue(`${flow}`, flow, (flow < small ? 1 : cost) * (0.9 + 0.2 * random()))
+    }
+    for (let flow = 0; flow < small + costly; flow++) for (let i = 0; i < 2; i++) add(flow)
+    // A request takes as long as it costs.
+    const running: { readonly ticket: Ticket<number>; readonly endsAt: number }[] = []
+    const served = { small: 0, costly: 0 }
+    const started = Array.from({ length: small }, () => 0)
+    let [now, longest] = [0, 0]
+    while (now < 6 * cost) {
+      const ticket = queue.dequeue()!
+      const flow = ticket.item
+      add(flow)
+      served[flow < small ? 'small' : 'costly'] += ticket.cost
+      if (flow < small) {
+        longest = Math.max(longest, now - started[flow]!)
+        started[flow] = now
+      }
+      running.push({ ticket, endsAt: now + ticket.cost })
+      if (running.length < slots) continue
+      running.sort((x, y) => y.endsAt - x.endsAt)
+      const first = running.pop()!
+      queue.settle(first.ticket, first.ticket.cost)
+      now = first.endsAt
+    }
+    // At equal shares a flow of cost 1 starts as often as this.
+    const usual = (small + costly) / slots
+    expect(longest).toBeLessThan(6 * usual)
+    const share = served.small / (served.small + served.costly) / (small / (small + costly))
+    expect(share).toBeGreaterThan(0.9)
+    expect(share).toBeLessThan(1.1)
+  })
 })
 
 describe('rounds that serve nobody', () => {
@@ -510,6 +563,8 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
   const plain = new PlainRoundRobin<Item>(sparseFirst)
   const waiting: Ticket<Item>[] = []
   const served: Ticket<Item>[] = []
+  /** Those that have not been settled, as the other queue has them. */
+  const running = new Map<Ticket<Item>, NonNullable<ReturnType<typeof plain.dequeue>>>()
   /** Requests served before the queue was empty, when debts were forgiven: their excess charge is not refunded. */
   const forgiven = new Set<Ticket<Item>>()
   /** Those that were served while no other flow waited; only the latest owes anything. */
@@ -524,6 +579,7 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
     waiting.splice(0, waiting.length, ...waiting.filter(({ item }) => left.has(item.id)))
     if (ticket) {
       served.push(ticket)
+      running.set(ticket, expected!)
       if (plain.flows.every(({ name, requests }) => name === ticket.flow || requests.length === 0)) alone.push(ticket)
     } else for (const each of served) forgiven.add(each)
     return ticket
@@ -539,6 +595,8 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
       const ticket = served[step.which % served.length]
       if (ticket === undefined) continue
       const actual = ticket.cost * step.factor
+      if (running.has(ticket)) plain.ended(running.get(ticket)!)
+      running.delete(ticket)
       const isPaid = alone.includes(ticket) && ticket !== alone.at(-1)
       if (!isPaid && (actual > ticket.cost || !forgiven.has(ticket)))
         plain.settle(ticket.flow, actual - ticket.cost, weights[Number(ticket.flow)]!)
