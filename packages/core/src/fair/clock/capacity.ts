@@ -148,8 +148,8 @@ export class Delivery {
     )
   }
 
-  /** True while there is nothing more to give up. */
-  get gaveAll(): boolean {
+  /** True while clearly less is admitted than was shown. */
+  get gaveMuch(): boolean {
     return this.perSecond < LEAST_DELIVERED * this.#shown
   }
 

@@ -202,7 +202,7 @@ export class FairClock {
     if (!this.#alarmed && !this.looks.looking && this.failureShare > 2 * TOLERATED) {
       this.#alarmed = true
       this.slope.clear()
-      if (this.open || !this.delivery.gaveAll) this.looks.restart()
+      if (this.open || !this.delivery.gaveMuch) this.looks.restart()
       this.delivery.begins(this.now)
     }
     if (!this.open) {
@@ -384,14 +384,15 @@ export class FairClock {
       }
       this.#conclude()
       const beyond = this.beyond
-      if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond, this.#keepsAll)
+      const isOver = !this.open && beyond > 0
+      if (isOver && !this.alone) this.delivery.giveWay(beyond, this.#keepsAll)
       if (this.#testing) this.#endTest()
       else if (this.#isDoubtful) this.#test()
       const mayLook =
         !(this.alone || this.#testing) && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      // What was given up did not reduce the failures.
-      const isVain = !this.open && beyond > 0 && this.delivery.gaveAll
-      looks.want(mayLook && (isVain || (this.#alarmed && beyond > LEAST_DEPTH)), mayLook && this.usual > 0)
+      // The failures stay although much was given up, or there are many.
+      const isDue = (isOver && this.delivery.gaveMuch) || (this.#alarmed && beyond > LEAST_DEPTH)
+      looks.want(mayLook && isDue, mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
