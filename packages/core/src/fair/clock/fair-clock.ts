@@ -392,7 +392,7 @@ export class FairClock {
         !(this.alone || this.#testing) && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       // The failures stay although much was given up, or there are many.
       const isDue = (isOver && this.delivery.gaveMuch) || (this.#alarmed && beyond > LEAST_DEPTH)
-      looks.want(mayLook && isDue, mayLook && this.usual > 0)
+      if (mayLook) looks.want(isDue, this.usual > 0)
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open

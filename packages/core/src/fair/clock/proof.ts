@@ -143,6 +143,7 @@ export class Looks {
   /** A turn has begun. `due`: more fails than usual. `again`: the reason is long known; looked at only occasionally. */
   want(due: boolean, again: boolean): void {
     if (due) this.#began = true
+    if (this.#before.failures + this.#during.failures > MOST_FAILURES) this.#scale(0.5)
     this.#wanted = (due || again) && this.#turn % this.#pause === 0
   }
 
@@ -208,10 +209,9 @@ export class Looks {
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
     // Failures may be reported earlier than successes, so each half waits for its own.
-    if (!(Math.min(before.heard, during.heard) >= HEARD)) return undefined
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
-    if (!(explained > 0)) return this.#unclear()
+    if (!(Math.min(before.heard, during.heard) >= HEARD && explained > 0)) return undefined
     // Flows were reduced by different amounts, which alone is no relief: only equal mixes are compared.
     const mix = before.expected / before.outcomes - during.expected / during.outcomes
     const gone = (before.share - during.share - mix) / explained
@@ -239,7 +239,7 @@ export class Looks {
       this.clear()
       return 'costs'
     }
-    return this.#unclear()
+    return undefined
   }
 
   /** Trouble begins: restarts the counts, in turns for the present rate. */
@@ -256,16 +256,13 @@ export class Looks {
 
   /** Restarts the counts. */
   clear(): void {
-    this.#before.scale(0)
-    this.#during.scale(0)
+    this.#scale(0)
     this.#serial++
   }
 
-  #unclear(): undefined {
-    if (this.#before.failures + this.#during.failures > MOST_FAILURES) {
-      this.#before.scale(0.5)
-      this.#during.scale(0.5)
-    }
+  #scale(by: number): void {
+    this.#before.scale(by)
+    this.#during.scale(by)
   }
 }
 
