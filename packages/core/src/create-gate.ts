@@ -133,7 +133,7 @@ export function createGate(options: GateOptions = {}): Gate {
   const clock = steady(options.clock ?? systemClock)
   let gate: Gate | undefined
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
-  const weights = overrides === undefined ? options.weightOf : overrides.weighing(options.weightOf)
+  const weights = overrides ? overrides.weighing(options.weightOf) : options.weightOf
   const weightOf = weights && safeWeight(weights, (error) => failed('weightOf', error))
   const nameKey = nameSecret ? nameKeyOf(nameSecret) : undefined
   const shortened = (name: string): string => flowName(name, nameKey)
@@ -143,12 +143,14 @@ export function createGate(options: GateOptions = {}): Gate {
 
   const made = (place: Mechanism['place'], mechanism: Mechanism | false): Stage[] =>
     mechanism === false ? [] : [stageOf(place, mechanism, seams)]
-  const between = made('shed', shed)
   for (const stage of stages) requireStage(stage)
-  between.push(...stages)
-  const quotas = quota === false ? [] : [quota].flat()
-  for (const each of quotas) between.push(stageOf('quota', each, seams))
-  between.push(...(isStage(budget) ? [budget] : made('budget', budget)), ...made('doorman', doorman))
+  const between = [
+    ...made('shed', shed),
+    ...stages,
+    ...(quota === false ? [] : [quota].flat().map((each) => stageOf('quota', each, seams))),
+    ...(isStage(budget) ? [budget] : made('budget', budget)),
+    ...made('doorman', doorman),
+  ]
   const names = new Set<unknown>(['gate', overrides && 'overrides', fair && 'fair', queue && 'queue'])
   for (const { name } of between) {
     if (names.has(name)) fail('stages', 'of distinct names', name)

@@ -58,7 +58,6 @@ export class Gate {
   #waiting = 0
   #admitted = 0
   #refused = 0
-  #expired = 0
   #stageErrors = 0
   #closed = false
   /** The flow of the last request, and the time of the last request of another flow. */
@@ -121,7 +120,7 @@ export class Gate {
     )
     visit.path = path
     visit.target = ask.target
-    if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(visit.nowMs)
+    this.#timeouts?.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     // The flow of a client that has left may be unknown: it does not count as another flow.
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
@@ -162,7 +161,7 @@ export class Gate {
    */
   wake(): void {
     const nowMs = this.#clock()
-    if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(nowMs)
+    this.#timeouts?.expire(nowMs)
     this.#each((stage) => stage.wake?.(nowMs))
   }
 
@@ -188,7 +187,7 @@ export class Gate {
       refused: this.#refused,
       refusedBy: Object.fromEntries(this.#refusedBy),
       finished,
-      expired: this.#expired,
+      expired: this.#timeouts?.expired ?? 0,
       stageErrors: this.#stageErrors,
       listenerErrors: this.#observers.failures + (this.overrides?.failures ?? 0),
       stages: this.#ask((stage) => stage.snapshot?.()),

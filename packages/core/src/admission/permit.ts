@@ -168,6 +168,8 @@ export class Visit implements Passage, Permit {
 export class PermitTimeouts {
   readonly #timeoutMs: number
   readonly #open = new Set<Visit>()
+  /** Permits that this ended. */
+  expired = 0
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs
@@ -181,14 +183,12 @@ export class PermitTimeouts {
     this.#open.delete(visit)
   }
 
-  /** Ends, as `ignored`, permits that are at least `permitTimeoutMs` old. Returns their number. */
-  expire(nowMs: number): number {
-    let expired = 0
+  /** Ends, as `ignored`, permits that are at least `permitTimeoutMs` old. */
+  expire(nowMs: number): void {
     for (const visit of this.#open) {
-      if (nowMs - visit.nowMs < this.#timeoutMs) break
+      if (nowMs - visit.nowMs < this.#timeoutMs) return
       visit.finish('ignored')
-      expired++
+      this.expired++
     }
-    return expired
   }
 }

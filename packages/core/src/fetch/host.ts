@@ -1,5 +1,4 @@
 import type { Gate } from '../admission/gate.js'
-import { systemAfter } from '../clock.js'
 import { fairOf, isWorkerd, showFair } from '../http/context.js'
 import type { GateAnswer } from '../http/http-admission.js'
 import type { FairRequest } from '../http/http-visit.js'
@@ -74,37 +73,6 @@ export function isResponse(answer: unknown): answer is Response {
 export interface ResponseEnd {
   /** Follows a response, once everything behind the adapter has settled; returns the response to send instead. */
   follow(response: Response | undefined, method: string): Response | undefined
-}
-
-/** Time for which an answer without a connection may stay unread, in milliseconds. */
-const UNREAD_MS = 60_000
-
-/**
- * {@link watchRequest} for a request that has come by no connection, as in `app.request()`: the permit ends when nobody
- * has read on from the answer for a minute.
- */
-export function watchDetached(request: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
-  let isOver = false
-  let cancel: (() => void) | undefined
-  const reading = (isReading: boolean): void => {
-    cancel?.()
-    cancel = isReading || isOver ? undefined : systemAfter(UNREAD_MS, () => listener.unheard?.())
-  }
-  const end = watchRequest(request, host, {
-    responseEnded(aborted) {
-      isOver = true
-      reading(false)
-      listener.responseEnded(aborted)
-    },
-    reading,
-  })
-  return {
-    follow(response, method) {
-      const followed = end.follow(response, method)
-      reading(false)
-      return followed
-    },
-  }
 }
 
 /**
