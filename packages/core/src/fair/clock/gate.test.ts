@@ -666,12 +666,15 @@ describe('in an overload', () => {
         [20, 0.6, 2],
       ] as const,
     ),
-  )('failures may be known %d seconds later than successes: light flows get %d (seed %d)', (failsLater, least, seed) => {
-    const flows = Array.from({ length: 55 }, (_, flow) => flow)
-    const asked = flows.map((flow) => (flow < 50 ? 1 : 30))
-    const service = { ...noisy, ratesAt: () => asked, mostAsked: 200, seconds: 900, failsLater }
-    expect(runService(service, seed).tally.share(flows.slice(0, 50), 120, 900)).toBeGreaterThan(least)
-  })
+  )(
+    'failures may be known %d seconds later than successes: light flows get %d (seed %d)',
+    (failsLater, least, seed) => {
+      const flows = Array.from({ length: 55 }, (_, flow) => flow)
+      const asked = flows.map((flow) => (flow < 50 ? 1 : 30))
+      const service = { ...noisy, ratesAt: () => asked, mostAsked: 200, seconds: 900, failsLater }
+      expect(runService(service, seed).tally.share(flows.slice(0, 50), 120, 900)).toBeGreaterThan(least)
+    },
+  )
 
   it.each(byWidth([0.05], [0.04, 0.05, 0.08]))('%d may fail for another reason', (share) => {
     for (const seed of seeds) {
