@@ -42,7 +42,7 @@ interface Holder extends Addresses {
 
 /** Checks of the lock per delay; a master also renews it that often. */
 const LOOKS_PER_DELAY = 3
-/** Retries per delay after a failure. */
+/** Retries per delay after a first failure; the pause doubles with each, up to that between checks. */
 const RETRIES_PER_DELAY = 20
 
 /**
@@ -130,6 +130,10 @@ export class EtcdElection {
     }
   }
 
+  get #pauseMs(): number {
+    return Math.min(this.#lookMs, this.#retryMs * 2 ** (this.#key.failures - 1))
+  }
+
   get #heldKey(): string {
     return `${this.#key.key}.held`
   }
@@ -139,13 +143,14 @@ export class EtcdElection {
       try {
         await (this.#isMaster ? this.#renew() : this.#follow())
         this.#lastError = undefined
+        this.#key.isWell()
         if (!this.#stopping) await this.#key.changed(this.#lookMs)
       } catch (error) {
         const message = String(error)
         if (message !== this.#lastError)
           this.#settings.log.warn({ error: message, lock: this.#key.key }, 'etcd does not answer')
         this.#lastError = message
-        if (!this.#stopping) await this.#key.changed(this.#retryMs)
+        if (!this.#stopping) await this.#key.changed(this.#pauseMs)
       }
     }
   }
@@ -211,7 +216,7 @@ export class EtcdElection {
     const { candidate, clock, name } = this.#settings
     const lease = this.#lease!
     const sentMs = clock()
-    const renewed = await lease.renew(this.#lookMs)
+    const renewed = await lease.renew(this.#key.deadlineMs)
     const kv = renewed ? await this.#key.read() : undefined
     if (this.#stopping) return
     if (kv !== undefined && holderFrom(kv)?.name === name) candidate.lockHolds(lease.seconds * 1_000, sentMs)

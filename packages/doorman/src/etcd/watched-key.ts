@@ -13,6 +13,9 @@ export interface EtcdPlace {
   readonly secrets: EtcdSecrets | undefined
 }
 
+/** Most times its usual length that a call may take after failures. */
+const MOST_PATIENCE = 3
+
 /**
  * A key in etcd that is read again whenever it changes, and also at intervals, because a cut network reports nothing. A
  * failed connection is discarded, and the next read makes a new one.
@@ -24,12 +27,28 @@ export class WatchedKey {
   readonly #pause = new Pause()
   #open: { etcd: Etcd3; watcher: Watcher } | undefined
   #closings = 0
+  #failures = 0
 
-  /** `deadlineMs`: longest wait for an answer. */
+  /** `deadlineMs`: longest wait for an answer, on a connection that works. */
   constructor(place: EtcdPlace, key: string, deadlineMs: number) {
     this.#place = place
     this.key = key
     this.#deadlineMs = deadlineMs
+  }
+
+  /** Calls that failed since all went well. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** Longest wait for an answer; more after failures. */
+  get deadlineMs(): number {
+    return this.#deadlineMs * Math.min(MOST_PATIENCE, 1 + this.#failures)
+  }
+
+  /** All is well: each service of etcd that is needed has answered, on a connection of its own. */
+  isWell(): void {
+    this.#failures = 0
   }
 
   /** The present value. Rejects within the deadline. */
@@ -48,6 +67,7 @@ export class WatchedKey {
     try {
       return await call(etcd)
     } catch (error) {
+      this.#failures++
       if (this.#open?.etcd === etcd) this.#disconnect()
       throw error
     }
@@ -73,12 +93,17 @@ export class WatchedKey {
     const etcd = new Client({
       hosts: [...endpoints],
       ...(secrets === undefined ? {} : connectionOf(secrets)),
-      defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + this.#deadlineMs }),
+      // A first call also waits for the connection and its log-in, which may take longer than a call. If each attempt
+      // ended as soon, no connection would ever be made, and the attempts would keep etcd busy.
+      defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + this.deadlineMs }),
       // Otherwise the next connection would share the failed channel.
       grpcOptions: { 'grpc.use_local_subchannel_pool': 1 },
     })
     const watcher = etcd.watch().key(this.key).watcher()
-    const wake = (): void => this.#pause.wake()
+    const wake = (): void => {
+      // A discarded watcher knows nothing new.
+      if (this.#open?.etcd === etcd) this.#pause.wake()
+    }
     watcher.on('put', wake).on('delete', wake).on('connected', wake).on('error', wake)
     return { etcd, watcher }
   }
