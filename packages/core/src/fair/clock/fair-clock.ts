@@ -58,6 +58,8 @@ export class FairClock {
   protected full = 0
   protected wasOpen = true
   #wasUnmet = false
+  /** Turns in which failures stayed, less others, since clearly less is admitted than was shown. */
+  #vain = 0
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
   /** True during a turn that tests an old proof: all is admitted. */
@@ -202,7 +204,7 @@ export class FairClock {
     if (!this.#alarmed && !this.looks.looking && this.failureShare > 2 * TOLERATED) {
       this.#alarmed = true
       this.slope.clear()
-      if (this.open || !this.delivery.gaveMuch) this.looks.restart()
+      if (this.open) this.looks.restart()
       this.delivery.begins(this.now)
     }
     if (!this.open) {
@@ -388,10 +390,9 @@ export class FairClock {
       if (isOver && !this.alone) this.delivery.giveWay(beyond, this.#keepsAll)
       if (this.#testing) this.#endTest()
       else if (this.#isDoubtful) this.#test()
-      const mayLook =
-        !(this.alone || this.#testing) && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      // The failures stay although much was given up, or there are many.
-      const isDue = (isOver && this.delivery.gaveMuch) || (this.#alarmed && beyond > LEAST_DEPTH)
+      const mayLook = !(this.alone || this.#testing) && this.failureShare > TOLERATED
+      this.#vain = this.delivery.gaveMuch ? Math.max(0, this.#vain + (isOver ? 1 : -1)) : 0
+      const isDue = this.#vain > 1 || (this.#alarmed && beyond > LEAST_DEPTH)
       if (mayLook) looks.want(isDue, this.usual > 0)
     }
     if (!looks.isDue(now)) return
