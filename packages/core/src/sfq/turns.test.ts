@@ -506,7 +506,7 @@ describe('costly requests', () => {
 })
 
 describe('rounds that serve nobody', () => {
-  it('are so few, whatever the weights, the costs and the requests that may not start, that a call asks a lane 40 times at most', () => {
+  it('are so few, whatever the weights, the costs and the requests that may not start, that a call asks a lane 80 times at most', () => {
     const flow = fc.nat(4)
     const step = fc.record({
       flow,
@@ -528,7 +528,7 @@ describe('rounds that serve nobody', () => {
         const serve = (barred: readonly number[]): Ticket<string> | undefined => {
           asked = 0
           const ticket = queue.dequeue(alive, (name) => !barred.includes(Number(name)))
-          expect(asked).toBeLessThanOrEqual(5 * 40)
+          expect(asked).toBeLessThanOrEqual(5 * 80)
           return ticket
         }
         for (const { flow: which, tenPower, weightPower, serves, barred, settled } of steps) {
