@@ -291,52 +291,48 @@ describe(`many operations, ${OPERATIONS}`, () => {
       },
     ],
     ['newest first, in bands', { newestFirst: true, bands: [{}, { minShare: 0.1 }, { minShare: 0.05 }] }],
-  ])(
-    'leave no record, timer, listener or promise: %s',
-    async (_, options) => {
-      const random = seededRandom(42)
-      const trial = new Trial({ concurrency: 8, ...options })
-      const { world, queue } = trial
-      const bands = options.bands?.length ?? 1
-      const running: Asked[] = []
-      let heard = 0
-      let pending = 0
-      let next = 0
-      for (let i = 0; i < OPERATIONS; i++) {
-        const draw = random()
-        if (draw < 0.5) {
-          const asked = trial.ask({
-            flow: `flow-${Math.floor(random() ** 3 * 400)}`,
-            width: random() < 0.9 ? 1 : 1 + Math.floor(random() * 8),
-            cost: 0.1 + random(),
-            band: Math.floor(random() * bands),
-            ...(random() < 0.2 ? { deadlineMs: random() * 150 } : {}),
-            ...(random() < 0.05 ? { signal: trial.controller().signal } : {}),
-          })
-          if (asked.state === 'waiting') pending++
-        } else if (draw < 0.8) {
-          const at = Math.floor(random() * running.length)
-          const asked = running[at]
-          if (asked !== undefined) {
-            running[at] = running.at(-1)!
-            running.pop()
-            trial.finish(asked)
-          }
-        } else if (draw < 0.82) trial.controllers.at(-1 - Math.floor(random() * 20))?.abort()
-        else if (draw < 0.9) world.stall(random() * 10)
-        else world.advance(random() * 10)
-        if (i % 10 === 0) await settled()
-        while (next < trial.started.length) running.push(trial.started[next++]!)
-      }
-      queue.close()
-      await settled()
+  ])('leave no record, timer, listener or promise: %s', async (_, options) => {
+    const random = seededRandom(42)
+    const trial = new Trial({ concurrency: 8, ...options })
+    const { world, queue } = trial
+    const bands = options.bands?.length ?? 1
+    const running: Asked[] = []
+    let heard = 0
+    let pending = 0
+    let next = 0
+    for (let i = 0; i < OPERATIONS; i++) {
+      const draw = random()
+      if (draw < 0.5) {
+        const asked = trial.ask({
+          flow: `flow-${Math.floor(random() ** 3 * 400)}`,
+          width: random() < 0.9 ? 1 : 1 + Math.floor(random() * 8),
+          cost: 0.1 + random(),
+          band: Math.floor(random() * bands),
+          ...(random() < 0.2 ? { deadlineMs: random() * 150 } : {}),
+          ...(random() < 0.05 ? { signal: trial.controller().signal } : {}),
+        })
+        if (asked.state === 'waiting') pending++
+      } else if (draw < 0.8) {
+        const at = Math.floor(random() * running.length)
+        const asked = running[at]
+        if (asked !== undefined) {
+          running[at] = running.at(-1)!
+          running.pop()
+          trial.finish(asked)
+        }
+      } else if (draw < 0.82) trial.controllers.at(-1 - Math.floor(random() * 20))?.abort()
+      else if (draw < 0.9) world.stall(random() * 10)
+      else world.advance(random() * 10)
+      if (i % 10 === 0) await settled()
       while (next < trial.started.length) running.push(trial.started[next++]!)
-      for (const asked of running) trial.finish(asked)
-      for (const { answers } of trial.all) heard += answers
-      expect(heard).toBe(trial.all.length)
-      expect(pending).toBeGreaterThan(OPERATIONS / 25)
-      trial.checkEnd()
-    },
-    60_000,
-  )
+    }
+    queue.close()
+    await settled()
+    while (next < trial.started.length) running.push(trial.started[next++]!)
+    for (const asked of running) trial.finish(asked)
+    for (const { answers } of trial.all) heard += answers
+    expect(heard).toBe(trial.all.length)
+    expect(pending).toBeGreaterThan(OPERATIONS / 25)
+    trial.checkEnd()
+  })
 })
