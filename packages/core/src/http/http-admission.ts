@@ -47,6 +47,13 @@ type GivenFlow = Flow | null | undefined
 
 type Route<Target extends readonly unknown[]> = RouteOptions<Target> | undefined
 
+/** The options that are functions of a request. */
+type RequestFunctions<Target extends readonly unknown[]> = {
+  readonly [Name in 'skip' | 'flow' | 'cost' | 'resource' | 'priority' | 'exempt' | 'address' | 'outcome']:
+    | HttpOptions<Target>[Name]
+    | undefined
+}
+
 /** Stands for an option's answer that is no longer needed. */
 const OVER = Symbol('over')
 
@@ -60,7 +67,7 @@ export type GateAnswer = Decision | undefined
 export class HttpAdmission<Target extends readonly unknown[]> implements Judge<Target> {
   readonly gate: Gate
   readonly #framework: Framework<Target>
-  readonly #options: HttpOptions<Target>
+  readonly #options: RequestFunctions<Target>
   readonly #onError: OnError
   readonly #rateLimit: TellRateLimit
   readonly #random: Random
@@ -76,7 +83,9 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     requireFunction('random', random)
     this.#rateLimit = options.rateLimit ?? 'near'
     this.#framework = framework
-    this.#options = { ...options }
+    const { skip, flow, cost, resource, priority, exempt, address, outcome } = options
+    // All gates' options have one shape, so that code that several gates run stays fast.
+    this.#options = { skip, flow, cost, resource, priority, exempt, address, outcome }
     this.#onError = onError
     this.#random = random
     this.warn = warnOnce(onWarning)

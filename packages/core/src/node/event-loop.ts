@@ -131,6 +131,11 @@ class EventLoopDelaySignal implements LoadSignal {
     return lateMs > this.#smoothedMs ? this.#smoothedMs + GAIN * (lateMs - this.#smoothedMs) : this.#smoothedMs
   }
 
+  /** Before the next beat is due, nothing is late. */
+  get standsUntilMs(): number {
+    return this.#dueMs
+  }
+
   close(): void {
     this.#stop?.()
     this.#stop = undefined

@@ -73,6 +73,7 @@ class HeapSignal implements LoadSignal {
   readonly limit = 1
   /** Refusing requests does not free the service's own memory. */
   readonly relief = true
+  readonly standsUntilMs = Number.POSITIVE_INFINITY
   readonly curve: Curve
 
   readonly #heap: Heap

@@ -35,6 +35,7 @@ class MemorySignal implements LoadSignal {
   readonly name = 'memory'
   /** Readings are shares: 1 is the whole limit. */
   readonly limit = 1
+  readonly standsUntilMs = Number.POSITIVE_INFINITY
   /** Freed memory may stay with the allocator, and in the resident set. */
   readonly relief = true
   readonly curve: Curve

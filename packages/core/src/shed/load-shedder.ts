@@ -5,7 +5,7 @@ import { type Clock, steady, systemClock } from '../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireNumber, requireOptions } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
 import { heard } from '../rejection.js'
-import { Probe, type SignalSnapshot } from './probe.js'
+import { CALM_DECISIONS, Probe, type SignalSnapshot } from './probe.js'
 import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './signal.js'
 
 /** Retry-After at probability 0, and the addition at probability 1, in milliseconds. */
@@ -62,6 +62,8 @@ export class LoadShedder implements Stage {
   readonly #random: Random
   readonly #trickleMs: number
   readonly #probes: readonly Probe[]
+  /** Those whose curve may change at any time. */
+  readonly #unsteady: readonly Probe[]
   readonly #hold: Hold
   readonly #totals = { admitted: 0, refused: 0, finished: 0 }
   #exempted = 0
@@ -72,6 +74,9 @@ export class LoadShedder implements Stage {
   /** The probability at the last decision, and the probe it came from. */
   #probability = 0
   #decider: Probe | undefined
+  /** Decisions left, until this time, for which no signal needs a look: none can refuse. */
+  #calm = 0
+  #calmUntilMs = 0
 
   constructor(options: LoadShedderOptions) {
     const signals = signalsOf(options)
@@ -84,6 +89,7 @@ export class LoadShedder implements Stage {
     this.#random = random
     this.#trickleMs = trickleMs
     this.#probes = signals.map((signal) => new Probe(signal, sampleEveryMs, this.#totals))
+    this.#unsteady = this.#probes.filter(({ signal }) => signal.standsUntilMs === undefined)
     this.#hold = {
       finish: (_outcome: Outcome) => this.#finish(),
       undo: (_refusal: Refusal) => this.#undo(),
@@ -92,8 +98,14 @@ export class LoadShedder implements Stage {
       probe.signal.attach?.({
         clock: this.#clock,
         totals: this.#totals,
-        push: (reading) => probe.push(reading, this.#clock(), this.#inFlight),
-        collected: (reading) => probe.collected(reading, this.#clock(), this.#inFlight),
+        push: (reading) => {
+          this.#calm = 0
+          probe.push(reading, this.#clock(), this.#inFlight)
+        },
+        collected: (reading) => {
+          this.#calm = 0
+          probe.collected(reading, this.#clock(), this.#inFlight)
+        },
       })
   }
 
@@ -143,19 +155,10 @@ export class LoadShedder implements Stage {
     exempt: boolean,
   ): boolean {
     // Signals are read for exempt requests too: there may be no others.
-    const rise = riseOf(priority, undefined)
-    let risen = rise
     this.#probability = 0
-    for (const probe of this.#probes) {
-      let probability = probe.probability(nowMs, this.#inFlight, rise)
-      if (probability <= this.#probability) continue
-      // Credit raises the start of refusal; computing it takes time, so it is read last.
-      if (risen === rise) risen = riseOf(priority, borrower.credit)
-      if (risen !== rise) probability = probe.chance(risen)
-      if (probability <= this.#probability) continue
-      this.#probability = probability
-      this.#decider = probe
-    }
+    const isCalm = this.#calm-- > 0 && nowMs < this.#calmUntilMs
+    if (!isCalm || this.#unsteady.some(({ curve, signal }) => curve !== signal.curve))
+      this.#look(nowMs, borrower, priority)
     if (exempt) {
       this.#exempted++
     } else {
@@ -173,6 +176,25 @@ export class LoadShedder implements Stage {
     this.#totals.admitted++
     this.#inFlight++
     return true
+  }
+
+  /** Finds the largest probability of all signals. */
+  #look(nowMs: number, borrower: { readonly credit?: number | undefined }, priority: number): void {
+    const rise = riseOf(priority, undefined)
+    let risen = rise
+    this.#calm = CALM_DECISIONS
+    this.#calmUntilMs = Number.POSITIVE_INFINITY
+    for (const probe of this.#probes) {
+      let probability = probe.probability(nowMs, this.#inFlight, rise)
+      this.#calmUntilMs = Math.min(this.#calmUntilMs, probe.calmUntilMs)
+      if (probability <= this.#probability) continue
+      // Credit raises the start of refusal; computing it takes time, so it is read last.
+      if (risen === rise) risen = riseOf(priority, borrower.credit)
+      if (risen !== rise) probability = probe.chance(risen)
+      if (probability <= this.#probability) continue
+      this.#probability = probability
+      this.#decider = probe
+    }
   }
 
   #refusal(nowMs: number): Refusal {

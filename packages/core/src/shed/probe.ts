@@ -12,8 +12,8 @@ const FAST_START_MS = 50
 const STARTED = 3
 /** Sampling periods without a good reading after which a signal stops refusing. */
 const STALE_AFTER = 10
-/** Decisions that skip the estimate if this number of admissions could not raise the load to the start of refusal. */
-const CALM_DECISIONS = 32
+/** Decisions that need no estimate if as many admissions could not raise any load to the start of refusal. */
+export const CALM_DECISIONS = 100
 /** The priorities whose chances a snapshot contains. */
 const PRIORITIES = [-2, -1, 0, 1, 2]
 const CURVE_STEPS = 21
@@ -81,9 +81,13 @@ export class Probe {
   #goodAtMs: number = Number.NaN
   #pushedAtMs: number = Number.NaN
   #restsOnPushed = false
-  /** Decisions left that need no estimate, as long as this curve is in use. */
-  #calm = 0
-  #calmBy: Curve | undefined
+  /**
+   * The time until which the next {@link CALM_DECISIONS} decisions need no reading and no estimate, unless a reading
+   * comes by itself or the curve changes.
+   */
+  calmUntilMs = 0
+  /** The signal's curve at the last estimate. */
+  curve: Curve | undefined
   #badSamples = 0
   #stale = false
   #badReason: string | undefined
@@ -106,27 +110,19 @@ export class Probe {
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
-    const isDue = this.#live || nowMs - this.#triedAtMs >= this.#periodMs
-    if (!isDue && this.#calm > 0 && this.#calmBy === this.signal.curve) {
-      this.#calm--
-      return 0
-    }
-    return this.#probability(isDue, nowMs, inFlight, rise)
-  }
-
-  /** A method of its own, so that the compiler inlines the common case above. */
-  #probability(isDue: boolean, nowMs: number, inFlight: number, rise: number): number {
+    const { signal } = this
     if (this.#live) {
       this.#sample(nowMs, inFlight)
       this.load = this.#stale ? Number.NaN : this.#reading
-      return this.chance(rise)
+    } else {
+      this.#count()
+      if (nowMs - this.#triedAtMs >= this.#periodMs && signal.due !== false) this.#sample(nowMs, inFlight)
+      this.#estimate(inFlight)
     }
-    this.#count()
-    if (isDue && this.signal.due !== false) this.#sample(nowMs, inFlight)
-    this.#estimate(inFlight)
-    this.#calmBy = this.signal.curve
-    this.#calm =
-      this.#most(inFlight + CALM_DECISIONS) < startOf(this.#calmBy, riseOf(-2, undefined)) ? CALM_DECISIONS : 0
+    this.curve = signal.curve
+    const most = this.#live ? this.load : this.#most(inFlight + CALM_DECISIONS)
+    const dueMs = this.#live ? signal.standsUntilMs : this.#triedAtMs + this.#periodMs
+    this.calmUntilMs = most < startOf(this.curve, riseOf(-2, undefined)) ? (dueMs ?? Number.NaN) : Number.NaN
     return this.chance(rise)
   }
 
@@ -155,7 +151,6 @@ export class Probe {
     }
     this.#count()
     this.#pushed ??= new LiveLoad()
-    this.#calm = 0
     const held = this.#pushed.held * inFlight
     this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
@@ -169,7 +164,6 @@ export class Probe {
       return
     }
     this.#count()
-    this.#calm = 0
     this.#collected.sample(reading, inFlight)
     this.#timed?.collected(reading, inFlight, this.#collected.held)
     this.#good(reading, nowMs)

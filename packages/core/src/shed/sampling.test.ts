@@ -48,6 +48,51 @@ describe('sampling', () => {
     expect(state.reads).toBe(3)
   })
 
+  it('reads a live signal that stands until a time again at that time, and at each decision while it refuses some', () => {
+    const state = { load: 0, reads: 0, standsUntilMs: 10 }
+    const signal: LoadSignal = {
+      name: 'load',
+      kind: 'live',
+      curve: logistic({ from: 0.5, to: 0.9 }),
+      get standsUntilMs() {
+        return state.standsUntilMs
+      },
+      read: () => {
+        state.reads++
+        return state.load
+      },
+    }
+    const clock = manualClock(5)
+    const shedder = new LoadShedder({ signals: [signal], clock, random: () => 0 })
+    for (let i = 0; i < 100; i++) shedder.tryAdmit()
+    expect(state.reads).toBe(1)
+    clock.advance(5)
+    state.standsUntilMs = 20
+    state.load = 0.7
+    expect(shedder.tryAdmit().admitted).toBe(false)
+    expect(state.reads).toBe(2)
+    shedder.tryAdmit()
+    expect(state.reads).toBe(3)
+  })
+
+  it('obeys a new curve at once, of a signal that does not say until when the curve stands', () => {
+    const signal = { name: 'load', kind: 'sampled' as const, curve: logistic({ from: 0.5, to: 0.9 }), read: () => 0.2 }
+    const shedder = new LoadShedder({ signals: [signal], clock: manualClock(5), random: () => 0 })
+    expect(shedder.tryAdmit().admitted).toBe(true)
+    signal.curve = logistic({ from: 0.05, to: 0.1 })
+    expect(shedder.tryAdmit().admitted).toBe(false)
+  })
+
+  it('decides at once by a reading that comes by itself, however calm it was', () => {
+    const hosts: SignalHost[] = []
+    const curve = logistic({ from: 0.5, to: 0.9 })
+    const signal: LoadSignal = { name: 'load', curve, read: () => 0.1, attach: (host) => hosts.push(host) }
+    const shedder = new LoadShedder({ signals: [signal], clock: manualClock(5), random: () => 0 })
+    for (let i = 0; i < 10; i++) expect(shedder.tryAdmit().admitted).toBe(true)
+    hosts[0]!.collected(0.8)
+    expect(shedder.tryAdmit().admitted).toBe(false)
+  })
+
   it('takes no sample from a clock that jumps back, and goes on from there', () => {
     const { clock, shedder, state } = bench()
     clock.advance(-4_000)

@@ -47,7 +47,7 @@ export interface SignalHost {
 export interface LoadSignal {
   /** Appears in refusals and snapshots; unique within a shedder. */
   readonly name: string
-  /** Chance of refusal by load. Read at every decision, so that a signal may learn its own range. */
+  /** Chance of refusal by load. Read at every decision, or see `standsUntilMs`: a signal may learn its own range. */
   readonly curve: Curve
   /**
    * How the signal is read.
@@ -55,7 +55,7 @@ export interface LoadSignal {
    * - `reserved`: every `sampleEveryMs`, and requests admitted since then are added at a learned size. For resources
    *   that requests hold while they run, and for readings that are costly or slow to show new requests.
    * - `sampled`: every `sampleEveryMs`, without a reserve.
-   * - `live`: at every decision. For readings that cost nanoseconds.
+   * - `live`: at every decision, or see `standsUntilMs`. For readings that cost nanoseconds.
    *
    * @default 'reserved'
    */
@@ -72,6 +72,11 @@ export interface LoadSignal {
    * @default true
    */
   readonly due?: boolean
+  /**
+   * The time until which the curve, and the reading of a `live` signal, cannot change: while they are too low to refuse
+   * anybody, neither is read before. @default none: both are read at every decision
+   */
+  readonly standsUntilMs?: number
   /**
    * The reason why this signal has no readings, for people; absent without a problem. Its readings should then be 0.
    */
