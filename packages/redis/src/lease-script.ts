@@ -300,7 +300,9 @@ if seq > me[SEQ] then
       if need <= left + fuzz then
         local reserved = min(left, (memberClaim(me, now, elapsed) - me[IDLE]) * (1 - lentPart))
         local function own(gone) return claimOf(askerWeight, gone, now, elapsed) * keeps end
-        local claim = min(left, max(own(askerGranted), min(own(used), reserved)))
+        local besides = 0
+        if lostEpoch ~= epoch then besides = min(own(used), reserved) end
+        local claim = min(left, max(own(askerGranted), besides))
         if need <= claim + fuzz then
           grant = max(need, min(full, max(claim, reserved)))
         else
