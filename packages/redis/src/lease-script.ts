@@ -298,9 +298,12 @@ if seq > me[SEQ] then
     if need > 0 then
       stand(tenant, -1)
       if need <= left + fuzz then
-        local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed) * keeps)
+        local reserved = min(left, (memberClaim(me, now, elapsed) - me[IDLE]) * (1 - lentPart))
+        local function own(gone) return claimOf(askerWeight, gone, now, elapsed) * keeps end
+        local besides = 0
+        if lostEpoch ~= epoch then besides = min(own(used), reserved) end
+        local claim = min(left, max(own(askerGranted), besides))
         if need <= claim + fuzz then
-          local reserved = min(left, (memberClaim(me, now, elapsed) - me[IDLE]) * (1 - lentPart))
           grant = max(need, min(full, max(claim, reserved)))
         else
           grant = loan(available, free)

@@ -240,7 +240,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
   return cases
 }
 
-/** Four hundred calls: demands and returns, retries and late arrivals, tenants of one member and of several. */
+/** Four hundred calls: demands, returns and idle credit, retries, late arrivals, tenants of one member and of several. */
 async function play(all: Members, seed: number): Promise<void> {
   const random = seededRandom(seed)
   const upTo = (most: number): number => Math.floor(random() * most)
@@ -254,6 +254,7 @@ async function play(all: Members, seed: number): Promise<void> {
     const name = names[upTo(names.length)]!
     const need = random() < 0.2 ? 0 : random() < 0.5 ? 1 + upTo(20) : 30 * random()
     const back = random() < 0.1 ? upTo(10) : 0
+    const idle = random() < 0.5 ? upTo(40) : 0
     const tenants = Array.from({ length: 1 + upTo(4) }, () => ({
       tenant: `t${upTo(6)}`,
       weight: 1 + upTo(3),
@@ -266,7 +267,7 @@ async function play(all: Members, seed: number): Promise<void> {
     const some = { weight: upTo(3), used: upTo(40) }
     const wants = random() < 0.3 ? 100 * random() : 0
     // The last two report tenants that others have, too, and some without naming them.
-    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4), wants, ...left })
-    else await all.ask(name, need, { back, tenants, quiet: some, wants, ...left })
+    if (name < 'd') await all.ask(name, need, { back, idle, weight: 0.5 + upTo(4), wants, ...left })
+    else await all.ask(name, need, { back, idle, tenants, quiet: some, wants, ...left })
   }
 }

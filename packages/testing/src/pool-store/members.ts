@@ -10,6 +10,8 @@ interface KnownMember {
   mark: PoolMark
 }
 
+type MoreOfCall = Partial<LeaseCall> & { weight?: number; back?: number; idle?: number }
+
 /** Members of one pool, like processes: each counts its calls, spends its grants, and reports its holdings. */
 export class Members {
   readonly terms: PoolTerms
@@ -25,20 +27,16 @@ export class Members {
 
   /**
    * The member's next call: it asks for a tenant of its own, of weight 1 or as `more` says, and returns `back` of its
-   * holdings.
+   * holdings. Of the rest, `idle` is not spent.
    */
-  next(
-    member: string,
-    need: number,
-    { weight = 1, back = 0, ...more }: Partial<LeaseCall> & { weight?: number; back?: number } = {},
-  ): LeaseCall {
+  next(member: string, need: number, { weight = 1, back = 0, idle = 0, ...more }: MoreOfCall = {}): LeaseCall {
     const { win, holds, ahead, mark, seq } = this.#knownOf(member)
     this.#known.set(member, { win, holds, ahead, mark, seq: seq + 1 })
     const left = Math.max(0, holds - back)
     const tenants: TenantReport[] = [{ tenant: `of ${member}`, weight, used: left, rate: 1, ask: 0 }]
     const none = { weight: 0, used: 0 }
     return {
-      ...{ pool: this.terms, member, seq: seq + 1, win, holds: left, spent: left, mark },
+      ...{ pool: this.terms, member, seq: seq + 1, win, holds: left, spent: Math.max(0, left - idle), mark },
       ...{ quiet: none, tenants, need, ahead, ...more },
     }
   }

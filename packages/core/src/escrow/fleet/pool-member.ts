@@ -84,8 +84,9 @@ export class PoolMember {
         this.#credit.begin(startMs)
       },
       answered: ({ tenants, win, need }, answer) => {
-        const { shares, used, grant, win: winNow } = answer
-        this.#reports.learn(tenants, shares, Math.min(need, grant))
+        const { shares, used, grant, room, win: winNow } = answer
+        // Without room, a part of it comes from the claims of others here, which it is for.
+        this.#reports.learn(tenants, shares, room > 0 ? grant : Math.min(need, grant))
         if (shares[0]! > 0) this.groups.hear(tenants[0]!, answer)
         // A tenant's use elsewhere counts here, too.
         for (const [at, report] of tenants.entries())

@@ -61,6 +61,24 @@ describe('the pool', () => {
     }
   })
 
+  it('grants a tenant its claim beside idle credit for others at its member, but no more than all claim there', () => {
+    const tenants = Array.from({ length: 100 }, (_, at) => ({ tenant: `${at}`, weight: 1, used: 0, rate: 1, ask: 0 }))
+    const [first, second] = tenants
+    for (const [quantum, more] of [
+      [40, 40],
+      [495, 5],
+      [498, 0],
+    ] as const) {
+      const { ask } = rig(poolTerms({ ...TERMS, quantum }))
+      ask('p', 0, { tenants: tenants.slice(0, 50) })
+      ask('q', 0, { tenants: tenants.slice(50) })
+      expect(ask('p', 1, { tenants: [first!] }).grant).toBeCloseTo(quantum, 6)
+      // Each of the hundred may claim 10. The first has spent nothing yet.
+      const grantFor = (need: number): number => ask('p', need, { tenants: [second!, first!], spent: 0 }).grant
+      expect([grantFor(11), grantFor(5)]).toEqual([0, expect.closeTo(more, 6)])
+    }
+  })
+
   it('lends what a silent member let pass, in turn', () => {
     const { ask, clock, drain } = rig()
     ask('silent', 1)

@@ -342,7 +342,10 @@ export class Pool {
       const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
-          const claim = Math.min(left, claimOf(asker, level, elapsed) * (lends ? 1 - lentPart : 1))
+          const own = (stake: Stake): number => claimOf(stake, level, elapsed) * (lends ? 1 - lentPart : 1)
+          // The idle credit there may be for others; not while the pool relies on reports, after a loss.
+          const besides = this.#head.lostEpoch === this.#head.epoch ? 0 : Math.min(own({ weight, used }), reserved)
+          const claim = Math.min(left, Math.max(own(asker), besides))
           if (need <= claim + fuzz) some = Math.max(need, Math.min(full, Math.max(claim, reserved)))
           else some = this.#loan(asker, need, quantum, available, free, fuzz)
           if (some === 0 && exceeds && this.#isFirst(asker, need, available)) {
