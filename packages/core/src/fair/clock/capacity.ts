@@ -36,7 +36,13 @@ export const MOST_TRIED = 1.5
  * A proof at full admission is trusted for this time. A test, and finding the fair rate again, takes some ten seconds:
  * with 180 s, quiet flows of an overload lost .004 of their demand.
  */
-export const TRUST_SECONDS = 600
+const TRUST_SECONDS = 600
+/** For this time if less than this part of what was served lately is left: a capacity that fell may return. */
+const FALLEN_SECONDS = 60
+const FALLEN = 2 / 3
+/** The rate served lately: in the mean of this time, the most of about this time. */
+const MEAN_SECONDS = 30
+const MOST_AGE_SECONDS = 3_600
 /** A resource may pause for as long: a younger trouble proves nothing. */
 const PAUSE_SECONDS = 1
 
@@ -48,7 +54,7 @@ export class Delivery {
   /** 0 before the first shortage. */
   perSecond = 0
   /** The rate shown by the last proof at full admission. */
-  #shown = 0
+  shown = 0
   /** The same without the store's contribution and random variation: a sole user continues with this rate. */
   #lasting = 0
   /** Start of the trouble, and the cost served since then. Failures had shown that the store was empty. */
@@ -124,7 +130,7 @@ export class Delivery {
   /** Refusing was shown to be free, down to `delivered`. `full`: at full admission, which delivered `before`. */
   shows(delivered: number, full: boolean, before: number, now: number, keepsAll: boolean): void {
     if (full) {
-      this.#shown = delivered
+      this.shown = delivered
       this.#lasting = Math.min(before, this.sincePerSecond(now))
     }
     this.perSecond = Math.max(delivered, this.#least(keepsAll))
@@ -150,25 +156,12 @@ export class Delivery {
 
   /** True while clearly less is admitted than was shown. */
   get gaveMuch(): boolean {
-    return this.perSecond < LEAST_DELIVERED * this.#shown
+    return this.perSecond < LEAST_DELIVERED * this.shown
   }
 
   /** Without a proof at full admission it falls no lower. `keepsAll`: nobody would use what is given up. */
   #least(keepsAll: boolean): number {
-    return Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.#shown)
-  }
-
-  /**
-   * Others give way, if soon more fails: this `part` of what was shown was perhaps delivered to a process that left.
-   */
-  doubt(part: number): void {
-    this.#shown *= 1 - part
-  }
-
-  /** It was the rate delivered to several; from now on it is this part. */
-  keep(part: number): void {
-    this.perSecond *= part
-    this.#shown = this.perSecond
+    return Math.max(keepsAll ? this.#lasting : 0, MOST_WAY * this.shown)
   }
 }
 
@@ -193,10 +186,16 @@ export class Traffic {
   #refused = 0
   #movedSeconds = 1e-9
   #outcomes = 0
+  /** Served cost per second in the mean, and the most of it lately. */
+  #mean = 0
+  #most = 0
 
   /** `elapsed` seconds pass. */
   advance(elapsed: number, meanCost: number): void {
-    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
+    const served = this.servedPerSecond
+    this.#mean += (served - this.#mean) * Math.min(1, elapsed / MEAN_SECONDS)
+    this.#most = Math.max(this.#most * (1 - elapsed / MOST_AGE_SECONDS), this.#mean)
+    const requestsSeconds = meanCost / Math.max(served, LEAST_RATE * meanCost)
     const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
     const kept = Math.exp(-elapsed / fade)
     this.#admitted *= kept
@@ -254,6 +253,11 @@ export class Traffic {
 
   get movedPerSecond(): number {
     return this.#moved / this.#movedSeconds
+  }
+
+  /** Time for which a proof that this much is delivered is trusted. */
+  trustedSeconds(perSecond: number): number {
+    return perSecond < FALLEN * this.#most ? FALLEN_SECONDS : TRUST_SECONDS
   }
 
   /** The share of failures beyond `usual`, if it exceeds the tolerated share; otherwise 0. */

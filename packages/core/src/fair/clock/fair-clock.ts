@@ -1,4 +1,4 @@
-import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, TRUST_SECONDS, Traffic } from './capacity.js'
+import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
 import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW, SoleUser } from './proof.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
@@ -62,8 +62,9 @@ export class FairClock {
   #vain = 0
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
-  /** True during a turn that tests an old proof: all is admitted. */
+  /** True during a turn that tests an old proof: all is admitted. The served share before it. */
   #testing = false
+  #servedBefore = 1
   /** The amount owed at the start of a look, restored at its end: a look reduces the floor only by its refusals. */
   #owedBefore = 0
   /** For a clock that follows another: the local part of all admissions. */
@@ -86,7 +87,6 @@ export class FairClock {
     const elapsed = now - this.now
     this.now = now
     if (elapsed <= 0) return
-    // The first call.
     if (!(elapsed > 0)) {
       this.correctedAt = this.#calmAt = now
       this.delivery.runs(now)
@@ -204,7 +204,7 @@ export class FairClock {
     if (!this.#alarmed && !this.looks.looking && this.failureShare > 2 * TOLERATED) {
       this.#alarmed = true
       this.slope.clear()
-      if (this.open) this.looks.restart()
+      if (this.open || !this.delivery.gaveMuch) this.looks.restart()
       this.delivery.begins(this.now)
     }
     if (!this.open) {
@@ -244,7 +244,6 @@ export class FairClock {
     return !this.isTroubled && this.usual === 0 && this.looks.isIdle && this.requests > 0
   }
 
-  /** Share of the latest outcomes that were failures, except flows' own ones. */
   get failureShare(): number {
     return this.#traffic.failureShare
   }
@@ -407,13 +406,14 @@ export class FairClock {
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    const isOld = !this.open && this.now - this.engagedAt > TRUST_SECONDS
+    const isOld = !this.open && this.now - this.engagedAt > this.#traffic.trustedSeconds(this.deliverable)
     return isOld && servedShare >= LEAST_SERVED && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
   /** What an old proof says may be long over, and only full admission can show that. */
   #test(): void {
     this.#testing = true
+    this.#servedBefore = this.#traffic.servedShare
     this.#release()
     this.slope.clear()
     this.looks.clear()
@@ -422,11 +422,11 @@ export class FairClock {
 
   /**
    * The proof holds unless clearly more was served, and not at the expense of other processes, which refuse meanwhile:
-   * then much fails. If it does not hold, only a new one ends full admission.
+   * then more fails. If it does not hold, only a new one ends full admission.
    */
   #endTest(): void {
     this.#testing = false
-    const isTaken = this.failureShare > 2 * TOLERATED && !this.#soleUser.isSole
+    const isTaken = this.#traffic.servedShare < this.#servedBefore - 2 * TOLERATED && !this.#soleUser.isSole
     if (this.open && this.delivery.holds(this.now, this.meanCost, isTaken)) this.engage()
   }
 

@@ -347,14 +347,18 @@ describe('when overload ends', () => {
     }
   })
 
-  it.runIf(byWidth(false, true)).each([0.03, 0.04, 0.05])(
-    'hardly anything is refused where %d fail for another reason, and nine tenths of the capacity are asked for',
-    (share) => {
+  it.runIf(byWidth(false, true)).each([
+    [0.1, 0.03],
+    [0.01, 0.04],
+    [0.01, 0.05],
+  ])(
+    'at most %d is refused where %d fail for another reason, and nine tenths of the capacity are asked for',
+    (most, share) => {
       const less = all.map((flow) => (flow < 18 ? 20 / 3 : 30))
       const service = { ...twice, ratesAt: (second: number) => (second < 120 ? twice.ratesAt(0) : less) }
       for (const seed of seeds) {
         const { tally } = runService({ ...service, seconds: 900, failsAt: () => share }, seed)
-        expect(tally.total('refused', all, 300, 900) / tally.total('asked', all, 300, 900)).toBeLessThan(0.01)
+        expect(tally.total('refused', all, 300, 900) / tally.total('asked', all, 300, 900)).toBeLessThan(most)
       }
     },
   )
@@ -651,6 +655,26 @@ describe('an outage of a service that has enough otherwise', () => {
       }
     },
   )
+})
+
+describe('a capacity that falls, and returns after two minutes', () => {
+  it.each(
+    byWidth(
+      [[0.08, 80]] as const,
+      [
+        [0, 80],
+        [0.02, 80],
+        [0.05, 80],
+        [0.08, 80],
+        [0.15, 80],
+        [0.05, 20],
+      ] as const,
+    ),
+  )('is used again from a minute later on, where %d fail for another reason, after %d a second', (share, low) => {
+    const fallen = { ...noisy, capacityAt: (second: number) => (second > 120 && second < 240 ? low : 200), burst: 40 }
+    for (const seed of seeds)
+      expect(servedOfNone({ ...fallen, seconds: 420, failsAt: () => share }, seed, 300, 420)).toBeGreaterThan(0.95)
+  })
 })
 
 describe('in an overload', () => {

@@ -29,7 +29,7 @@ export class VirtualClock {
   /** Logarithm of the rate's growth that is not included yet: the rate is read far less often than it grows. */
   #growth = 0
   #meanCost = 1
-  #newTag = 0
+  newTag = 0
   /** Growth of the rate's logarithm since the last request. */
   #grown = 0
 
@@ -86,15 +86,10 @@ export class VirtualClock {
   /** New flows together are one account, of `perSecond` in total while the clock advances by `pace` a second. */
   letInNew(cost: number, meanCost: number, perSecond: number, pace: number, credit: number): boolean {
     const weight = Math.max(1, (NEW_SHARE * perSecond) / Math.max(pace, LEAST_RATE * meanCost))
-    const tag = Math.max(this.#newTag, this.time - Math.max(pace, (credit * meanCost) / weight))
+    const tag = Math.max(this.newTag, this.time - Math.max(pace, (credit * meanCost) / weight))
     if (tag > this.time) return false
-    this.#newTag = tag + cost / weight
+    this.newTag = tag + cost / weight
     return true
-  }
-
-  /** Moves the origin of tags, `by` later, including the one that new flows share. */
-  shift(by: number): void {
-    this.#newTag += by
   }
 }
 

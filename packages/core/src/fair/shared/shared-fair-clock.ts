@@ -40,7 +40,8 @@ export class SharedFairClock extends FairClock {
    */
   doubt(part: number): void {
     this.alone = false
-    this.delivery.doubt(part)
+    // Perhaps this part of what was shown was delivered to that process.
+    this.delivery.shown *= 1 - part
     this.#unheard = 1 - (1 - this.#unheard) * (1 - part)
     this.#unheardAt = this.now
   }
@@ -88,7 +89,7 @@ export class SharedFairClock extends FairClock {
 
   /** Moves the origin of tags, `by` later, including the one that new flows share. */
   shift(by: number): void {
-    this.virtual.shift(by)
+    this.virtual.newTag += by
   }
 
   /**
@@ -103,7 +104,7 @@ export class SharedFairClock extends FairClock {
     this.looks.looking = false
     this.following = false
     this.part = 1
-    this.delivery.keep(part)
+    this.delivery.shown = this.delivery.perSecond *= part
     // A rate that is too low is soon corrected, one that is too high is not: as if a part of each flow's requests
     // arrived here. If nothing is short the rate follows by itself, and would otherwise fall with every lease that
     // ends. After a rest, the next requests may all be of few flows.
