@@ -186,16 +186,15 @@ export class Traffic {
   #refused = 0
   #movedSeconds = 1e-9
   #outcomes = 0
-  /** Served cost per second in the mean, and the most of it lately. */
-  #mean = 0
+  /** Decaying sum of the cost that was seen to be served, and the most of it lately. */
+  #recent = 0
   #most = 0
 
   /** `elapsed` seconds pass. */
   advance(elapsed: number, meanCost: number): void {
-    const served = this.servedPerSecond
-    this.#mean += (served - this.#mean) * Math.min(1, elapsed / MEAN_SECONDS)
-    this.#most = Math.max(this.#most * (1 - elapsed / MOST_AGE_SECONDS), this.#mean)
-    const requestsSeconds = meanCost / Math.max(served, LEAST_RATE * meanCost)
+    this.#most = Math.max(this.#most * (1 - elapsed / MOST_AGE_SECONDS), this.#recent)
+    this.#recent *= Math.max(0, 1 - elapsed / MEAN_SECONDS)
+    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
     const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
     const kept = Math.exp(-elapsed / fade)
     this.#admitted *= kept
@@ -230,6 +229,7 @@ export class Traffic {
   ends(failed: boolean, seconds: number, cost: number): void {
     this.#outcomes++
     this.#ended += cost
+    if (!failed) this.#recent += cost
     this.failureShare += ((failed ? 1 : 0) - this.failureShare) / OUTCOMES
     this.delay += (seconds - this.delay) / Math.min(OUTCOMES, this.#outcomes)
   }
@@ -257,7 +257,7 @@ export class Traffic {
 
   /** Time for which a proof that this much is delivered is trusted. */
   trustedSeconds(perSecond: number): number {
-    return perSecond < FALLEN * this.#most ? FALLEN_SECONDS : TRUST_SECONDS
+    return perSecond * MEAN_SECONDS < FALLEN * this.#most ? FALLEN_SECONDS : TRUST_SECONDS
   }
 
   /** The share of failures beyond `usual`, if it exceeds the tolerated share; otherwise 0. */

@@ -62,9 +62,8 @@ export class FairClock {
   #vain = 0
   /** Since when requests may be refused, because of a proof at full admission, or of the state of another clock. */
   protected engagedAt = 0
-  /** True during a turn that tests an old proof: all is admitted. The served share before it. */
+  /** True during a turn that tests an old proof: all is admitted. */
   #testing = false
-  #servedBefore = 1
   /** The amount owed at the start of a look, restored at its end: a look reduces the floor only by its refusals. */
   #owedBefore = 0
   /** For a clock that follows another: the local part of all admissions. */
@@ -413,7 +412,6 @@ export class FairClock {
   /** What an old proof says may be long over, and only full admission can show that. */
   #test(): void {
     this.#testing = true
-    this.#servedBefore = this.#traffic.servedShare
     this.#release()
     this.slope.clear()
     this.looks.clear()
@@ -426,7 +424,7 @@ export class FairClock {
    */
   #endTest(): void {
     this.#testing = false
-    const isTaken = this.#traffic.servedShare < this.#servedBefore - 2 * TOLERATED && !this.#soleUser.isSole
+    const isTaken = this.#traffic.servedShare < 1 - this.usual - 2 * TOLERATED && !this.#soleUser.isSole
     if (this.open && this.delivery.holds(this.now, this.meanCost, isTaken)) this.engage()
   }
 
