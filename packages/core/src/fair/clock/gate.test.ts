@@ -317,6 +317,19 @@ describe('a client that invents names', () => {
 })
 
 describe('a pool of workers, without a store of anything', () => {
+  it.runIf(byWidth(false, true)).each([
+    [5, 0.7, 100],
+    [5, 0.9, 100],
+    [20, 0.9, 200],
+  ])(
+    'of %d, at a load of %d, without noisy flows: serves 0.75 of what it serves without',
+    (workers, load, perSecond) => {
+      const ratesAt = () => all.map(() => (load * perSecond) / all.length)
+      const pool = { ...noisy, workers, ratesAt, mostAsked: perSecond, capacityAt: () => perSecond, seconds: 400 }
+      for (const seed of seeds) expect(servedOfNone(pool, seed, 0, 400)).toBeGreaterThan(0.75)
+    },
+  )
+
   it.each(byWidth([5], [5, 20]))('of %i: serves the quiet better than without, and is used', (workers) => {
     for (const seed of seeds) {
       const { tally } = runService({ ...noisy, workers }, seed)
@@ -678,6 +691,47 @@ describe('a capacity that falls, and returns after two minutes', () => {
 })
 
 describe('in an overload', () => {
+  const costs = [1, 1, 1, 1, 10, 10, 1, 1, 1, 100]
+  const unrelated: [string, Partial<Service>][] = [
+    ['outcomes a second late', { delay: 1 }],
+    [
+      'costs from 1 to 100',
+      { costOf: (flow) => costs[flow % 10]!, ratesAt: () => all.map((flow) => (flow < 18 ? 1.5 : 3)) },
+    ],
+  ]
+  it.runIf(byWidth(false, true)).each(unrelated)(
+    '0.05 fail for another reason, %s: 0.7 of what is served without control is served at least',
+    (_, change) => {
+      for (const seed of seeds)
+        expect(servedOfNone({ ...twice, failsAt: () => 0.05, ...change, seconds: 300 }, seed, 60, 300)).toBeGreaterThan(
+          0.7,
+        )
+    },
+  )
+
+  it.runIf(byWidth(false, true))('a store of two serves 0.65 of that at least', () => {
+    const small = { ...twice, capacityAt: () => 10, burst: 2, ratesAt: () => twice.ratesAt(0).map((rate) => rate / 20) }
+    for (const seed of seeds) expect(servedOfNone({ ...small, seconds: 300 }, seed, 60, 300)).toBeGreaterThan(0.65)
+  })
+
+  it.runIf(byWidth(false, true)).each([
+    [5, 100],
+    [20, 400],
+  ])('a pool of %d serves 0.55 of that at least, and the quiet much more', (workers, perSecond) => {
+    const pool = { ...twice, workers, capacityAt: () => perSecond, mostAsked: 2 * perSecond, seconds: 300 }
+    const noisyAsk = all.map((flow) => (flow < 18 ? (0.4 * perSecond) / 18 : 0.8 * perSecond))
+    const evenAsk = all.map(() => perSecond / 10)
+    for (const seed of seeds) {
+      for (const ask of [noisyAsk, evenAsk])
+        expect(servedOfNone({ ...pool, ratesAt: () => ask }, seed, 60, 300)).toBeGreaterThan(0.55)
+      const [served, without] = [{}, false].map((fair) =>
+        runService({ ...pool, ratesAt: () => noisyAsk, fair }, seed).tally.share(quiet, 60, 300),
+      )
+      expect(served).toBeGreaterThan(0.65)
+      expect(without).toBeLessThan(0.5)
+    }
+  })
+
   it.each(
     byWidth(
       [[5, 0.85, 4]] as const,
