@@ -671,6 +671,14 @@ describe('an outage of a service that has enough otherwise', () => {
 })
 
 describe('a capacity that falls, and returns after two minutes', () => {
+  it.runIf(byWidth(false, true))('or does not: tests of each minute cost the quiet little', () => {
+    const capacityAt = (second: number): number => (second > 120 ? 80 : 200)
+    for (const seed of seeds)
+      expect(runService({ ...noisy, capacityAt, seconds: 600 }, seed).tally.share(quiet, 180, 600)).toBeGreaterThan(
+        0.96,
+      )
+  })
+
   it.each(
     byWidth(
       [[0.08, 80]] as const,
