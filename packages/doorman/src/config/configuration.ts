@@ -137,7 +137,7 @@ function inEtcd(key: WatchedKey): ConfigSource {
   return {
     async read() {
       const kv = await key.read()
-      key.isWell()
+      key.recovered()
       if (kv === undefined) throw new Error(`there is no key ${key.key} in etcd`)
       return kv.value.toString()
     },

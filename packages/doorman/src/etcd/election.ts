@@ -143,7 +143,7 @@ export class EtcdElection {
       try {
         await (this.#isMaster ? this.#renew() : this.#follow())
         this.#lastError = undefined
-        this.#key.isWell()
+        this.#key.recovered()
         if (!this.#stopping) await this.#key.changed(this.#lookMs)
       } catch (error) {
         const message = String(error)

@@ -47,7 +47,7 @@ export class WatchedKey {
   }
 
   /** All is well: each service of etcd that is needed has answered, on a connection of its own. */
-  isWell(): void {
+  recovered(): void {
     this.#failures = 0
   }
 

@@ -86,7 +86,7 @@ export class FairClock {
     const elapsed = now - this.now
     this.now = now
     if (elapsed <= 0) return
-    if (!(elapsed > 0)) {
+    if (Number.isNaN(elapsed)) {
       this.correctedAt = this.#calmAt = now
       this.delivery.runs(now)
       return

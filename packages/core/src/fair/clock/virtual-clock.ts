@@ -29,6 +29,7 @@ export class VirtualClock {
   /** Logarithm of the rate's growth that is not included yet: the rate is read far less often than it grows. */
   #growth = 0
   #meanCost = 1
+  /** The tag of all new flows. */
   newTag = 0
   /** Growth of the rate's logarithm since the last request. */
   #grown = 0

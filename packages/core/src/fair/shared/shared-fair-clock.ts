@@ -104,7 +104,8 @@ export class SharedFairClock extends FairClock {
     this.looks.looking = false
     this.following = false
     this.part = 1
-    this.delivery.shown = this.delivery.perSecond *= part
+    this.delivery.perSecond *= part
+    this.delivery.shown = this.delivery.perSecond
     // A rate that is too low is soon corrected, one that is too high is not: as if a part of each flow's requests
     // arrived here. If nothing is short the rate follows by itself, and would otherwise fall with every lease that
     // ends. After a rest, the next requests may all be of few flows.
