@@ -37,8 +37,8 @@ export const MOST_TRIED = 1.5
  * with 180 s, quiet flows of an overload lost .004 of their demand.
  */
 const TRUST_SECONDS = 600
-/** For this time if less than this part of what was served lately is left: a capacity that fell may return. */
-const FALLEN_SECONDS = 60
+/** For as many turns, if less than this part of what was served lately is left: a capacity that fell may return. */
+const FALLEN_TURNS = 30
 const FALLEN = 2 / 3
 /** The rate served lately: in the mean of this time, the most of about this time. */
 const MEAN_SECONDS = 30
@@ -255,9 +255,10 @@ export class Traffic {
     return this.#moved / this.#movedSeconds
   }
 
-  /** Time for which a proof that this much is delivered is trusted. */
-  trustedSeconds(perSecond: number): number {
-    return perSecond * MEAN_SECONDS < FALLEN * this.#most ? FALLEN_SECONDS : TRUST_SECONDS
+  /** Time for which a proof that this much is delivered is trusted. A test of it takes a turn. */
+  trustedSeconds(perSecond: number, turnSeconds: number): number {
+    const hasFallen = perSecond * MEAN_SECONDS < FALLEN * this.#most
+    return hasFallen ? Math.min(TRUST_SECONDS, FALLEN_TURNS * turnSeconds) : TRUST_SECONDS
   }
 
   /** The share of failures beyond `usual`, if it exceeds the tolerated share; otherwise 0. */

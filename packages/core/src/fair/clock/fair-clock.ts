@@ -405,7 +405,8 @@ export class FairClock {
   /** True if the proof is old, much is refused because of it, and this is no outage. */
   get #isDoubtful(): boolean {
     const { refusedPerSecond, servedShare } = this.#traffic
-    const isOld = !this.open && this.now - this.engagedAt > this.#traffic.trustedSeconds(this.deliverable)
+    const isOld =
+      !this.open && this.now - this.engagedAt > this.#traffic.trustedSeconds(this.deliverable, this.looks.turnSeconds)
     return isOld && servedShare >= LEAST_SERVED && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 

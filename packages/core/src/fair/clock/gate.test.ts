@@ -671,6 +671,13 @@ describe('an outage of a service that has enough otherwise', () => {
 })
 
 describe('a capacity that falls, and returns after two minutes', () => {
+  it.runIf(byWidth(false, true))('or does not, at few requests a second, where a test takes longer', () => {
+    const capacityAt = (second: number): number => (second > 300 ? 5 : 50)
+    const ratesAt = (): readonly number[] => all.map((flow) => (flow < 18 ? 3.5 / 18 : 22))
+    const fallen = { ...noisy, capacityAt, ratesAt, mostAsked: 48, burst: 50, seconds: 3_000 }
+    for (const seed of seeds) expect(runService(fallen, seed).tally.share(quiet, 420, 3_000)).toBeGreaterThan(0.8)
+  })
+
   it.runIf(byWidth(false, true))('or does not: tests of each minute cost the quiet little', () => {
     const capacityAt = (second: number): number => (second > 120 ? 80 : 200)
     for (const seed of seeds)

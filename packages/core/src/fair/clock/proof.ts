@@ -104,7 +104,8 @@ export class Looks {
   readonly #before = new Half()
   readonly #during = new Half()
   #half: Half | undefined
-  #seconds = 0
+  /** Length of a turn. */
+  turnSeconds = 0
   #turn = Number.NaN
   #wanted = false
   #began = false
@@ -119,14 +120,14 @@ export class Looks {
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
     const least = Math.max(1, RATE_REQUESTS / requestsPerSecond / RATE_SECONDS, (DELAYS * delay) / RATE_SECONDS)
     // Kept while the rate changes a little: processes with different turns do not look together.
-    const fits = this.#seconds / RATE_SECONDS
+    const fits = this.turnSeconds / RATE_SECONDS
     // Before the first trouble turns fit exactly. Mostly they do already, and nothing was counted.
     const isUnfit = !this.#began && (least !== fits || this.#half !== undefined)
     if (isUnfit || least > 2 * fits || (fits > 1 && least < fits / 8)) {
       this.clear()
-      this.#seconds = RATE_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+      this.turnSeconds = RATE_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
     }
-    const seconds = this.#seconds
+    const seconds = this.turnSeconds
     const turn = Math.floor(now / seconds)
     const ended = turn !== this.#turn
     this.#turn = turn
@@ -154,7 +155,7 @@ export class Looks {
 
   /** True if a look should begin now. */
   isDue(now: number): boolean {
-    return this.#wanted && !this.looking && now / this.#seconds - this.#turn >= 0.5 && this.#before.requests > 0
+    return this.#wanted && !this.looking && now / this.turnSeconds - this.#turn >= 0.5 && this.#before.requests > 0
   }
 
   /** Begins one: `share` of the admissions fails beyond the usual share. */
