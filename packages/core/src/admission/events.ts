@@ -72,14 +72,10 @@ interface Observer {
 /** The listeners of one gate. Costs nothing while there are none. */
 export class Observers {
   #observers: readonly Observer[] = []
-  #failures = 0
+  /** Number of errors of listeners so far. */
+  failures = 0
   /** True if at least one listener receives more than errors; otherwise callers need not build other events. */
   any = false
-
-  /** Number of errors of listeners so far. */
-  get failures(): number {
-    return this.#failures
-  }
 
   /** Adds a listener; the returned function removes it. */
   add(listener: GateListener, only?: 'error'): () => void {
@@ -90,12 +86,11 @@ export class Observers {
 
   tell(event: GateEvent): void {
     const failed = (): void => {
-      this.#failures++
+      this.failures++
     }
     for (const { hear, only } of this.#observers) {
-      if (only !== undefined && only !== event.type) continue
       try {
-        onRejection(hear(event), failed)
+        if (only === undefined || only === event.type) onRejection(hear(event), failed)
       } catch {
         failed()
       }

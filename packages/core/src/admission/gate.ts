@@ -10,14 +10,14 @@ import {
   requireText,
   show,
 } from '../options.js'
-import { type Flow, firstOf, flowName, MAX_FLOW_LENGTH, requireFlow } from '../path.js'
+import { firstOf, flowName, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, type GateSnapshot, Observers } from './events.js'
 import type { Outcome } from './outcome.js'
 import type { Overrides } from './overrides.js'
-import { PermitTimeouts, Visit } from './permit.js'
+import { Visit } from './permit.js'
 import { type Refusal, refuse } from './refusal.js'
 import type { Hold, Stage, Verdict } from './stage.js'
 
@@ -45,7 +45,13 @@ export class Gate {
   readonly #stages: readonly Stage[]
   readonly #clock: Clock
   readonly #after: After
-  readonly #timeouts: PermitTimeouts | undefined
+  readonly #permitTimeoutMs: number
+  /**
+   * Permits that time out, for requests whose end may never be reported: a handler that never settles, a runtime that
+   * does not report a disconnected client. All have the same time-out, so they end in the order of their admission.
+   */
+  readonly #open: Set<Visit> | undefined
+  #expired = 0
   readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
   /** Stops listening to the overrides, which may outlive the gate. */
@@ -85,7 +91,8 @@ export class Gate {
     this.overrides = overrides
     this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
-    this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
+    this.#permitTimeoutMs = permitTimeoutMs ?? 0
+    this.#open = permitTimeoutMs === undefined ? undefined : new Set()
     this.#stages = stages
     this.hasFair = stages.some(({ name }) => name === 'fair')
     this.#clock = clock
@@ -99,13 +106,13 @@ export class Gate {
   admit(ask: Ask): Decision | Promise<Decision> {
     const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask ?? ({} as Ask)
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
-    const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
-    const first = path === undefined ? firstOf(flow) : path[0]!
+    const checked = requireFlow(flow)
+    const path = typeof checked === 'string' ? undefined : this.#namesOf(checked)
     requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
     if (exempt !== false) requireBoolean('exempt', exempt)
-    const name = first.length <= MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
+    const name = path?.[0] ?? flowName(firstOf(checked), this.#nameKey)
     const visit = new Visit(
       this,
       ++this.#asked,
@@ -120,7 +127,7 @@ export class Gate {
     )
     visit.path = path
     visit.target = ask.target
-    this.#timeouts?.expire(visit.nowMs)
+    this.#expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     // The flow of a client that has left may be unknown: it does not count as another flow.
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
@@ -161,7 +168,7 @@ export class Gate {
    */
   wake(): void {
     const nowMs = this.#clock()
-    this.#timeouts?.expire(nowMs)
+    this.#expire(nowMs)
     this.#each((stage) => stage.wake?.(nowMs))
   }
 
@@ -187,7 +194,7 @@ export class Gate {
       refused: this.#refused,
       refusedBy: Object.fromEntries(this.#refusedBy),
       finished,
-      expired: this.#timeouts?.expired ?? 0,
+      expired: this.#expired,
       stageErrors: this.#stageErrors,
       listenerErrors: this.#observers.failures + (this.overrides?.failures ?? 0),
       stages: this.#ask((stage) => stage.snapshot?.()),
@@ -230,7 +237,7 @@ export class Gate {
   /** @internal Called by a permit, at most once. */
   finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void {
     this.#finished[outcome]++
-    this.#timeouts?.remove(visit)
+    this.#open?.delete(visit)
     const nowMs = this.#clock()
     const stages = this.#stages
     for (let i = 0; i < visit.held; i++) {
@@ -258,10 +265,18 @@ export class Gate {
     return this.#clock()
   }
 
-  /** The internal names of a path; undefined for a path of one name. */
-  #pathOf(flow: Flow): readonly string[] | undefined {
-    const checked = requireFlow(flow)
-    return typeof checked === 'string' ? undefined : checked.map((name) => flowName(name, this.#nameKey))
+  /** Ends, as `ignored`, permits that have timed out. O(1) each; no timer. */
+  #expire(nowMs: number): void {
+    for (const visit of this.#open ?? []) {
+      if (nowMs - visit.nowMs < this.#permitTimeoutMs) return
+      visit.finish('ignored')
+      this.#expired++
+    }
+  }
+
+  /** The internal names of a path. */
+  #namesOf(path: readonly string[]): readonly string[] {
+    return path.map((name) => flowName(name, this.#nameKey))
   }
 
   #walk(visit: Visit, from: number): Decision | Promise<Decision> {
@@ -316,15 +331,12 @@ export class Gate {
    */
   #settle(visit: Visit, stage: Stage, pending: Promise<Verdict>): Promise<Verdict> {
     return new Promise((resolve) => {
-      let open = true
-      let cancel = (): void => {}
+      let cancel: (() => void) | undefined
       const { signal } = visit
       const answer = (verdict: Verdict): void => {
-        if (!open) return
-        open = false
-        cancel()
+        if (!this.#watched.delete(answer)) return
+        cancel?.()
         unlisten(signal, gone)
-        this.#watched.delete(answer)
         resolve(verdict)
       }
       const gone = (): void => answer(GONE)
@@ -332,18 +344,19 @@ export class Gate {
       signal?.addEventListener('abort', gone)
       if (stage.deadlineMs !== undefined)
         cancel = this.#after(stage.deadlineMs, () => {
-          if (open) answer(this.#failed(stage, new Error(`no answer from ${stage.name} in ${stage.deadlineMs} ms`)))
+          if (this.#watched.has(answer))
+            answer(this.#failed(stage, new Error(`no answer from ${stage.name} in ${stage.deadlineMs} ms`)))
         })
       pending.then(
         (verdict) => {
-          if (open) answer(verdict)
+          if (this.#watched.has(answer)) answer(verdict)
           else {
             const late = this.#checked(stage, verdict)
             if (!isRefusal(late)) this.#undo(stage, late, GONE)
           }
         },
         (error: unknown) => {
-          if (open) answer(this.#failed(stage, error))
+          if (this.#watched.has(answer)) answer(this.#failed(stage, error))
         },
       )
     })
@@ -351,7 +364,7 @@ export class Gate {
 
   #admit(visit: Visit): Decision {
     this.#admitted++
-    this.#timeouts?.add(visit)
+    this.#open?.add(visit)
     if (this.#observers.any) {
       const { id, flow, cost, waitedMs } = visit
       this.#observers.tell({ type: 'admitted', id, flow, cost, waitedMs })
@@ -361,15 +374,14 @@ export class Gate {
 
   #refuse(visit: Visit, refusal: Refusal): Refusal {
     this.#refused++
-    const told = `${refusal.stage}:${refusal.reason}`
-    const key = this.#refusedBy.size < MOST_REASONS || this.#refusedBy.has(told) ? told : OTHER_REASONS
+    let key = `${refusal.stage}:${refusal.reason}`
+    if (this.#refusedBy.size >= MOST_REASONS && !this.#refusedBy.has(key)) key = OTHER_REASONS
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
-    const stages = this.#stages
-    for (let i = visit.held - 1; i >= 0; i--) this.#undo(stages[i]!, visit.hold(i), refusal)
+    for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
     const { id, flow, cost, waitedMs } = visit
     if (this.#observers.any) this.#observers.tell({ type: 'refused', id, flow, cost, waitedMs, refusal })
     tellRefused(this, flow, cost, refusal)
-    tellEngaged(this, stages)
+    tellEngaged(this, this.#stages)
     return refusal
   }
 
