@@ -18,7 +18,7 @@ const MARK = '\u0000'
  */
 export function requireFlow(flow: Flow): Flow {
   if (typeof flow === 'string') {
-    if (flow.length === 0) requireText('flow', flow)
+    requireText('flow', flow)
     return flow
   }
   if (!Array.isArray(flow)) fail('flow', 'a non-empty string or a path of them', flow)
@@ -67,7 +67,8 @@ export function ownCopy(name: string): string {
 /** Longest flow name, in UTF-16 units, that reaches mechanisms, logs and remote stores. */
 export const MAX_FLOW_LENGTH = 256
 
-const HASH_LENGTH = 17
+/** Units of a longer name that stay; the others give way to a hash. */
+const HEAD_LENGTH = MAX_FLOW_LENGTH - 17
 
 let ownKey: Words | undefined
 const words: Words = { a: 0, b: 0 }
@@ -83,13 +84,9 @@ export function flowName(flow: string, key?: Words): string {
   // Drawn at the first long name: some platforms have no randomness before the first request.
   ownKey ??= keyFrom(secretRandom)
   keyedHash(flow, key ?? ownKey, words)
-  return `${headOf(flow, MAX_FLOW_LENGTH - HASH_LENGTH)}~${hex(words.a)}${hex(words.b)}`
-}
-
-/** The first `length` units, or one less if the cut would split a surrogate pair. */
-function headOf(flow: string, length: number): string {
-  const isPair = flow.codePointAt(length - 1)! > 0xffff
-  return flow.slice(0, isPair ? length - 1 : length)
+  const isPairCut = flow.codePointAt(HEAD_LENGTH - 1)! > 0xffff
+  const head = flow.slice(0, isPairCut ? HEAD_LENGTH - 1 : HEAD_LENGTH)
+  return `${head}~${hex(words.a)}${hex(words.b)}`
 }
 
 /** The hash key that follows from `secret`: the same in all processes with this secret. */
