@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { awake, isWorkerd, outerOf, runtime, showOnBoth, withPermitTimeout } from '@fairlead/core/fetch'
+import { awake, isWorkerd, outerOf, runtime, showOnBoth } from '@fairlead/core/fetch'
 import { type FairRequest, type Framework, type GateAnswer, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { addressOf, carryOn, headersOf, hostOf, statusOf, watchResponse } from './host.js'
@@ -25,6 +25,7 @@ const hono: Framework<[c: Context]> = {
   address: addressOf,
   status: statusOf,
   shed: runtime.shed,
+  permitTimeoutMs: runtime.permitTimeoutMs,
   untrustedHeaders: headersOf,
 }
 
@@ -36,7 +37,7 @@ const hono: Framework<[c: Context]> = {
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = runtime.admission(hono, withPermitTimeout(options, runtime.permitTimeoutMs))
+  const admission = runtime.admission(hono, options)
   const { gate } = admission
   const { handler } = options
 

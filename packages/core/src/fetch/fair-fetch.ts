@@ -5,16 +5,7 @@ import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import { type Fields, type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import {
-  addressFrom,
-  awake,
-  type Host,
-  isResponse,
-  outerOf,
-  showOnBoth,
-  watchRequest,
-  withPermitTimeout,
-} from './host.js'
+import { addressFrom, awake, type Host, isResponse, outerOf, showOnBoth, watchRequest } from './host.js'
 import { runtime } from './runtime/runtime.js'
 
 /** Options of {@link fairFetch}; all optional. Functions receive the handler's arguments. */
@@ -58,10 +49,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
   options: FairFetchOptions<Rest> = {},
 ): FairFetch<Rest> {
   requireFunction('handler', handler)
-  const admission = new HttpAdmission<[request: Request, ...rest: Rest]>(
-    FRAMEWORK,
-    withPermitTimeout(options, PERMIT_TIMEOUT_MS),
-  )
+  const admission = new HttpAdmission<[request: Request, ...rest: Rest]>(FRAMEWORK, options)
   const { gate } = admission
 
   async function pass(request: Request, ...rest: Rest): Promise<Response> {
@@ -131,6 +119,7 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
   shed: (queued) => runtime.shed(queued),
+  permitTimeoutMs: PERMIT_TIMEOUT_MS,
 }
 
 /** The answer to a request whose handler found the resource exhausted. */

@@ -54,16 +54,6 @@ export async function awake(gate: Gate, asked: Promise<GateAnswer>): Promise<Gat
   }
 }
 
-/** The options, with `permitTimeoutMs` as the default if they will make a gate. */
-export function withPermitTimeout<Options extends { gate?: unknown; permitTimeoutMs?: number }>(
-  options: Options,
-  permitTimeoutMs: number | undefined,
-): Options {
-  const isOptions = typeof options === 'object' && options !== null
-  if (permitTimeoutMs === undefined || !isOptions || options.gate !== undefined) return options
-  return options.permitTimeoutMs === undefined ? { ...options, permitTimeoutMs } : options
-}
-
 /** Servers replace the global `Response`, so `instanceof` would recognise only one of the classes. */
 export function isResponse(answer: unknown): answer is Response {
   return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer

@@ -34,6 +34,8 @@ export interface Framework<Target extends readonly unknown[]> {
   settings?(...target: Target): RouteOptions<Target> | undefined
   /** The default load shedding; `queued`: requests wait in a queue. */
   shed(queued: boolean): Mechanism<'shed'> | false
+  /** The default limit on the duration of a permit, in milliseconds; undefined: none. */
+  readonly permitTimeoutMs?: number | undefined
   /**
    * The request's headers, in lower case, if the framework is not configured to trust those that proxies set; undefined
    * if it is. `trust` names the setting, for messages; undefined if the framework has none.
@@ -91,7 +93,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.warn = warnOnce(onWarning)
     this.#mistakes = new Mistakes(framework, this.warn, options.gate === undefined)
     this.#addresses = new AddressFlows(ipv6Prefix, this.warn)
-    this.gate = gateOf(options, (queued) => framework.shed(queued))
+    this.gate = gateOf(options, framework)
     this.gate.observe?.((event) => {
       if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
     }, 'error')
@@ -148,8 +150,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     if (when === 'never' || status < 200) return undefined
     if (when === 'near' && status >= 300 && status < 400 && status !== 304) return undefined
     try {
-      const quotas = permit.quotas()
-      return quotas.length === 0 ? undefined : rateLimitFields(quotas, when)
+      return rateLimitFields(permit.quotas(), when)
     } catch (error) {
       this.warn('The quota of a stage failed: responses do not report it.', error)
       return undefined
