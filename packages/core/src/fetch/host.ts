@@ -89,11 +89,10 @@ export function watchRequest({ signal }: Request, host: Host | undefined, listen
 
 function followBody(response: Response | undefined, method: string, listener: EndListener): Response | undefined {
   const body = method === 'HEAD' ? null : response?.body
-  if (response === undefined || !body || body.locked || !isStreamed(response, body)) {
-    listener.responseEnded(false)
-    return response
-  }
-  return new Response(whenRead(body, listener), response)
+  if (response && body && !body.locked && isStreamed(response, body))
+    return new Response(whenRead(body, listener), response)
+  listener.responseEnded(false)
+  return response
 }
 
 /**

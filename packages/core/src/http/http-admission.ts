@@ -6,7 +6,7 @@ import type { Mechanism } from '../admission/stage.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, namedFlow, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
-import { heard, isLater, type NowOrLater } from '../rejection.js'
+import { andThen, heard, isLater, type NowOrLater } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, type OnWarning, warnOnce } from './mistakes.js'
@@ -110,13 +110,14 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
    */
   ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const answer = this.#ask(visit)
-    return visit.outer === undefined || answer === undefined ? answer : this.#tellOuter(visit.outer, answer)
+    return visit.outer === undefined ? answer : this.#tellOuter(visit.outer, answer)
   }
 
   #tellOuter(outer: FairRequest, answer: GateAnswer | Promise<GateAnswer>): GateAnswer | Promise<GateAnswer> {
-    if (answer instanceof Promise) return answer.then((decision) => this.#tellOuter(outer, decision))
-    if (answer !== undefined && (!answer.admitted || this.gate.hasFair)) outer.judgedInside()
-    return answer
+    return andThen(answer, (decision) => {
+      if (decision !== undefined && (!decision.admitted || this.gate.hasFair)) outer.judgedInside()
+      return decision
+    })
   }
 
   #ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {

@@ -145,12 +145,11 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   hold(): () => void {
     const outerDone = this.outer?.hold()
     let held = true
-    this.#holds++
+    this.handlerStarted()
     return () => {
       if (!held) return
       held = false
-      this.#holds--
-      this.#release()
+      this.handlerSettled()
       outerDone?.()
     }
   }
