@@ -1,20 +1,12 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import {
-  requireAbortSignal,
-  requireAbove,
-  requireBoolean,
-  requireFunction,
-  requireInteger,
-  requireText,
-  show,
-} from '../options.js'
+import { requireAbortSignal, requireAbove, requireBoolean, requireInteger, requireText, show } from '../options.js'
 import { firstOf, flowName, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
-import { type GateListener, type GateSnapshot, Observers } from './events.js'
+import { type GateEvent, type GateListener, type GateSnapshot, Listeners } from './events.js'
 import type { Outcome } from './outcome.js'
 import type { Overrides } from './overrides.js'
 import { Visit } from './permit.js'
@@ -53,7 +45,8 @@ export class Gate {
   readonly #open: Set<Visit> | undefined
   #expired = 0
   readonly #nameKey: Words | undefined
-  readonly #observers = new Observers()
+  readonly #observers = new Listeners<GateEvent>()
+  readonly #errorObservers = new Listeners<GateEvent>()
   /** Stops listening to the overrides, which may outlive the gate. */
   readonly #unlisten: (() => void) | undefined
   /** Settle requests that wait for a stage that is not prompt. */
@@ -145,8 +138,7 @@ export class Gate {
    * no request slower. Returns a function that removes the listener.
    */
   observe(listener: GateListener, only?: 'error'): () => void {
-    requireFunction('listener', listener)
-    return this.#observers.add(listener, only)
+    return (only === 'error' ? this.#errorObservers : this.#observers).add(listener)
   }
 
   /**
@@ -196,7 +188,7 @@ export class Gate {
       finished,
       expired: this.#expired,
       stageErrors: this.#stageErrors,
-      listenerErrors: this.#observers.failures + (this.overrides?.failures ?? 0),
+      listenerErrors: this.#observers.failures + this.#errorObservers.failures + (this.overrides?.failures ?? 0),
       stages: this.#ask((stage) => stage.snapshot?.()),
     }
   }
@@ -257,7 +249,9 @@ export class Gate {
   /** @internal Reports that a stage failed to obtain a value and continues without it. */
   failed(stage: string, error: unknown): void {
     this.#stageErrors++
-    this.#observers.tell({ type: 'error', stage, error })
+    const event: GateEvent = { type: 'error', stage, error }
+    this.#observers.tell(event)
+    this.#errorObservers.tell(event)
   }
 
   /** @internal */
