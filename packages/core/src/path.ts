@@ -67,8 +67,7 @@ export function ownCopy(name: string): string {
 /** Longest flow name, in UTF-16 units, that reaches mechanisms, logs and remote stores. */
 export const MAX_FLOW_LENGTH = 256
 
-/** Units of a longer name that stay; the others give way to a hash. */
-const HEAD_LENGTH = MAX_FLOW_LENGTH - 17
+const HASH_LENGTH = 17
 
 let ownKey: Words | undefined
 const words: Words = { a: 0, b: 0 }
@@ -84,9 +83,9 @@ export function flowName(flow: string, key?: Words): string {
   // Drawn at the first long name: some platforms have no randomness before the first request.
   ownKey ??= keyFrom(secretRandom)
   keyedHash(flow, key ?? ownKey, words)
-  const isPairCut = flow.codePointAt(HEAD_LENGTH - 1)! > 0xffff
-  const head = flow.slice(0, isPairCut ? HEAD_LENGTH - 1 : HEAD_LENGTH)
-  return `${head}~${hex(words.a)}${hex(words.b)}`
+  const length = MAX_FLOW_LENGTH - HASH_LENGTH
+  const isPairCut = flow.codePointAt(length - 1)! > 0xffff
+  return `${flow.slice(0, isPairCut ? length - 1 : length)}~${hex(words.a)}${hex(words.b)}`
 }
 
 /** The hash key that follows from `secret`: the same in all processes with this secret. */

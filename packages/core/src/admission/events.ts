@@ -65,7 +65,7 @@ export type GateEvent =
  */
 export type GateListener = (event: GateEvent) => void
 
-interface Listener<Event> {
+interface Observer<Event> {
   hear(event: Event): void
 }
 
@@ -74,7 +74,7 @@ interface Listener<Event> {
  * nothing else.
  */
 export class Listeners<Event> {
-  #listeners: readonly Listener<Event>[] = []
+  #listeners: readonly Observer<Event>[] = []
   /** Number of errors of listeners so far. */
   failures = 0
   /** True if there are any; otherwise callers need not build events. */
@@ -83,7 +83,7 @@ export class Listeners<Event> {
   /** Adds a listener; the returned function removes it. */
   add(hear: (event: Event) => void): () => void {
     requireFunction('listener', hear)
-    const added: Listener<Event> = { hear }
+    const added: Observer<Event> = { hear }
     this.#change([...this.#listeners, added])
     return () => this.#change(this.#listeners.filter((other) => other !== added))
   }
@@ -101,7 +101,7 @@ export class Listeners<Event> {
     }
   }
 
-  #change(listeners: readonly Listener<Event>[]): void {
+  #change(listeners: readonly Observer<Event>[]): void {
     this.#listeners = listeners
     this.any = listeners.length > 0
   }
