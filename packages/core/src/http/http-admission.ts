@@ -34,7 +34,7 @@ export interface Framework<Target extends readonly unknown[]> {
   settings?(...target: Target): RouteOptions<Target> | undefined
   /** The default load shedding; `queued`: requests wait in a queue. */
   shed(queued: boolean): Mechanism<'shed'> | false
-  /** The default limit on the duration of a permit, in milliseconds; undefined: none. */
+  /** @internal The default limit on the duration of a permit, in milliseconds; undefined: none. */
   readonly permitTimeoutMs?: number | undefined
   /**
    * The request's headers, in lower case, if the framework is not configured to trust those that proxies set; undefined
