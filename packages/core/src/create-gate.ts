@@ -131,6 +131,11 @@ export const GATE_OPTIONS: readonly string[] = Object.keys(CHECKS)
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
+  return gateFrom(options)
+}
+
+/** {@link createGate} for options among others: unknown ones are no error. */
+export function gateFrom(options: GateOptions): Gate {
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
   const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret, random } = options
   requireGiven(CHECKS, options)

@@ -223,7 +223,7 @@ export class Gate {
   /** @internal Called by a permit that has not finished. */
   charged(visit: Visit, costSoFar: number): void {
     const nowMs = this.#clock()
-    this.#each((_stage, i) => (i < visit.held ? visit.hold(i).charge?.(costSoFar, nowMs) : undefined))
+    this.#each((_stage, i) => visit.hold(i)?.charge?.(costSoFar, nowMs))
   }
 
   /** @internal Called by a permit, at most once. */
@@ -234,7 +234,7 @@ export class Gate {
     const stages = this.#stages
     for (let i = 0; i < visit.held; i++) {
       try {
-        this.#mayReject(stages[i]!, visit.hold(i).finish(outcome, cost, nowMs, isNamed))
+        this.#mayReject(stages[i]!, visit.hold(i)!.finish(outcome, cost, nowMs, isNamed))
       } catch (error) {
         this.#failed(stages[i]!, error)
       }
@@ -371,7 +371,7 @@ export class Gate {
     let key = `${refusal.stage}:${refusal.reason}`
     if (this.#refusedBy.size >= MOST_REASONS && !this.#refusedBy.has(key)) key = OTHER_REASONS
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
-    for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
+    for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i)!, refusal)
     const { id, flow, cost, waitedMs } = visit
     if (this.#observers.any) this.#observers.tell({ type: 'refused', id, flow, cost, waitedMs, refusal })
     tellRefused(this, flow, cost, refusal)

@@ -90,9 +90,9 @@ export class Visit implements Passage, Permit {
     this.#holds[this.held++] = hold
   }
 
-  /** The grant of the stage with this index, which must have granted something. */
-  hold(index: number): Hold {
-    return this.#holds[index]!
+  /** The grant of the stage with this index; undefined if that was not asked, or has refused. */
+  hold(index: number): Hold | undefined {
+    return this.#holds[index]
   }
 
   quotas(): readonly Quota[] {
@@ -107,25 +107,17 @@ export class Visit implements Passage, Permit {
 
   contest(): Contest {
     let worst: Contest = 'none'
-    if (this.finished) return worst
-    for (let i = 0; i < this.held; i++) {
-      const contest = this.#contestOf(this.#holds[i]!)
-      if (contest === 'over-share') return contest
-      if (contest !== 'none') worst = contest
+    for (let i = 0; i < this.held && !this.finished; i++) {
+      // Timers also call this, and an error there would end the process.
+      try {
+        const contest = this.#holds[i]!.contest?.() ?? 'none'
+        if (isLater(contest)) this.#mustBeNow('contest', contest)
+        else if (worst === 'none' || contest === 'over-share') worst = contest
+      } catch (error) {
+        this.#host.failed('contest', error)
+      }
     }
     return worst
-  }
-
-  /** Timers also call this, and an error there would end the process. */
-  #contestOf(hold: Hold): Contest {
-    try {
-      const contest = hold.contest?.() ?? 'none'
-      if (!isLater(contest)) return contest
-      this.#mustBeNow('contest', contest)
-    } catch (error) {
-      this.#host.failed('contest', error)
-    }
-    return 'none'
   }
 
   #mustBeNow(what: string, answer: unknown): void {

@@ -1,6 +1,6 @@
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
-import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
+import { GATE_OPTIONS, type GateOptions, gateFrom } from '../create-gate.js'
 import {
   by,
   type Check,
@@ -154,11 +154,9 @@ export function gateOf<Target extends readonly unknown[]>(
   framework: Framework<Target>,
 ): Gate {
   if (options.gate !== undefined) return options.gate
-  const gateOptions: Record<string, unknown> = {}
-  for (const key of GATE_OPTIONS) gateOptions[key] = options[key as keyof GateOptions]
-  if (options.shed === undefined) gateOptions['shed'] = framework.shed(typeof options.queue === 'object')
-  if (options.permitTimeoutMs === undefined) gateOptions['permitTimeoutMs'] = framework.permitTimeoutMs
-  return createGate(gateOptions)
+  const { shed = framework.shed(typeof options.queue === 'object'), permitTimeoutMs = framework.permitTimeoutMs } =
+    options
+  return gateFrom({ ...options, shed, permitTimeoutMs } as GateOptions)
 }
 
 type Option<Target extends readonly unknown[], Name extends keyof RequestOptions<Target>> = NonNullable<
