@@ -1,6 +1,6 @@
 import type { Gate } from '../admission/gate.js'
 import { isWorkerd } from '../http/context.js'
-import { type Framework, type GateAnswer, HttpAdmission } from '../http/http-admission.js'
+import { type Framework, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import { type Fields, type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
@@ -57,9 +57,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     const visit = admission.visit([request, ...rest], outerOf(request, host))
     const end = watchRequest(request, host, visit)
     const asked = admission.ask(visit)
-    let decision: GateAnswer
-    if (asked instanceof Promise) decision = await awake(gate, asked)
-    else decision = asked
+    const decision = asked instanceof Promise ? await awake(gate, asked) : asked
     if (decision === undefined) return (async () => handler(request, ...rest))().catch(exhausted)
     if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
     if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })

@@ -45,13 +45,9 @@ export function showOnBoth(request: Request, host: Host | undefined, visit: Fair
 const WAKE_EVERY_MS = 100
 
 /** Waits for the decision, and wakes the gate at intervals until then. */
-export async function awake(gate: Gate, asked: Promise<GateAnswer>): Promise<GateAnswer> {
+export function awake(gate: Gate, asked: Promise<GateAnswer>): Promise<GateAnswer> {
   const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
-  try {
-    return await asked
-  } finally {
-    clearInterval(timer)
-  }
+  return asked.finally(() => clearInterval(timer))
 }
 
 /** Servers replace the global `Response`, so `instanceof` would recognise only one of the classes. */
