@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.js'
 import {
+  fail,
   requireAbove,
   requireFunction,
   requireNumber,
   requireOneOf,
   requireOptions,
   requireText,
-  show,
 } from '../options.js'
 import type { Random } from '../random.js'
 import { type Curve, logistic } from './curve.js'
@@ -156,12 +156,11 @@ export function signalsOf(options: LoadShedderOptions): readonly LoadSignal[] {
     requireSignal('signal', signal)
     return [signal]
   }
-  if (!Array.isArray(signals) || signals.length === 0)
-    throw new TypeError(`signals must be an array of at least one signal, got ${show(signals)}`)
+  if (!Array.isArray(signals) || signals.length === 0) fail('signals', 'an array of at least one signal', signals)
   for (const [index, one] of signals.entries()) {
     requireSignal(`signals[${index}]`, one)
     if (signals.findIndex((other) => other.name === one.name) !== index)
-      throw new TypeError(`signals[${index}].name must be unique, got ${show(one.name)}`)
+      fail(`signals[${index}].name`, 'unique', one.name)
   }
   return signals
 }
@@ -180,8 +179,7 @@ function signalOf(read: () => number, { from, to, curve }: ShedOptions): LoadSig
 }
 
 function requireSignal(name: string, signal: LoadSignal | (() => number)): asserts signal is LoadSignal {
-  if (typeof signal !== 'object' || signal === null)
-    throw new TypeError(`${name} must be a signal: { name, curve, read }, got ${show(signal)}`)
+  if (typeof signal !== 'object' || signal === null) fail(name, 'a signal: { name, curve, read }', signal)
   requireText(`${name}.name`, signal.name)
   requireFunction(`${name}.read`, signal.read)
   requireCurve(`${name}.curve`, signal.curve)
@@ -190,8 +188,7 @@ function requireSignal(name: string, signal: LoadSignal | (() => number)): asser
 }
 
 function requireCurve(name: string, curve: Curve): void {
-  if (typeof curve !== 'object' || curve === null)
-    throw new TypeError(`${name} must be a curve: { from, to, probability }, got ${show(curve)}`)
+  if (typeof curve !== 'object' || curve === null) fail(name, 'a curve: { from, to, probability }', curve)
   requireNumber(`${name}.from`, curve.from, 0)
   requireAbove(`${name}.to`, curve.to, curve.from)
   requireFunction(`${name}.probability`, curve.probability)
