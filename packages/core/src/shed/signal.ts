@@ -1,8 +1,11 @@
 import type { Clock } from '../clock.js'
 import {
+  by,
+  type Check,
   fail,
   requireAbove,
   requireFunction,
+  requireGiven,
   requireNumber,
   requireOneOf,
   requireOptions,
@@ -138,7 +141,10 @@ export const SHED_OPTIONS: readonly string[] = [
   'trickleMs',
 ]
 const OF_A_FUNCTION = ['from', 'to', 'curve'] as const
-const KINDS = ['reserved', 'sampled', 'live'] as const
+const SIGNAL_CHECKS: Readonly<Partial<Record<keyof LoadSignal, Check>>> = {
+  kind: by(requireOneOf, ['reserved', 'sampled', 'live']),
+  limit: by(requireAbove, 0),
+}
 
 /**
  * The signals that valid options describe. Throws a `RangeError` or `TypeError` that names the option and its value.
@@ -183,8 +189,7 @@ function requireSignal(name: string, signal: LoadSignal | (() => number)): asser
   requireText(`${name}.name`, signal.name)
   requireFunction(`${name}.read`, signal.read)
   requireCurve(`${name}.curve`, signal.curve)
-  if (signal.kind !== undefined) requireOneOf(`${name}.kind`, signal.kind, KINDS)
-  if (signal.limit !== undefined) requireAbove(`${name}.limit`, signal.limit, 0)
+  requireGiven(SIGNAL_CHECKS, signal, `${name}.`)
 }
 
 function requireCurve(name: string, curve: Curve): void {
