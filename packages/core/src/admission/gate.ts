@@ -261,7 +261,8 @@ export class Gate {
 
   /** Ends, as `ignored`, permits that have timed out. O(1) each; no timer. */
   #expire(nowMs: number): void {
-    for (const visit of this.#open ?? []) {
+    if (this.#open === undefined) return
+    for (const visit of this.#open) {
       if (nowMs - visit.nowMs < this.#permitTimeoutMs) return
       visit.finish('ignored')
       this.#expired++
