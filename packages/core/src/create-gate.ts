@@ -206,8 +206,7 @@ function isStage(budget: Mechanism<'budget'> | Stage | false): budget is Stage {
 
 function requireOverrides(name: string, value: unknown): void {
   const overrides = value as Partial<Overrides> | null
-  if (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function')
-    fail(name, 'made by new Overrides()', value)
+  if (typeof overrides?.weighing !== 'function') fail(name, 'made by new Overrides()', value)
 }
 
 function requireStage(stage: unknown): void {
