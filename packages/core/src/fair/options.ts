@@ -138,7 +138,7 @@ function requireShared(name: string, shared: unknown): void {
   requireGiven(SHARED_CHECKS, shared as object, `${name}.`)
 }
 
-/** Checks that `options` are options of their rule, and nothing else. */
+/** Checks that `options` are options of their rule, or `seams`, and nothing else. */
 export function requireFairOptions(options: unknown, seams: Readonly<Record<string, Check>> = {}): void {
   const { rule, make }: Partial<BlueRule> = options ?? {}
   const known = rule === 'blue' ? ['rule', 'rotateEveryMs', 'make'] : Object.keys(CLOCK_CHECKS)

@@ -105,7 +105,7 @@ const MOST = 999_999_999_999_999
  */
 export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
   const told = quotas.filter(
-    ({ remaining, limit }) => when === 'always' || remaining < NEAR * limit || whole(remaining) === 0,
+    ({ remaining, limit }) => when === 'always' || !(remaining >= NEAR * limit && whole(remaining) > 0),
   )
   if (told.length === 0) return undefined
   const listOf = (item: (quota: Quota) => string): string =>
