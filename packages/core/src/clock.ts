@@ -47,11 +47,9 @@ export function steady(clock: Clock): Clock {
   const state = Float64Array.of(first, 0)
   return () => {
     const reading = clock()
-    const last = state[LAST]!
-    if (reading >= last) {
-      if (reading < Number.POSITIVE_INFINITY) state[LAST] = reading
-    } else if (last - reading > NOISE_MS && reading > Number.NEGATIVE_INFINITY) {
-      state[SKIPPED]! += last - reading
+    const back = state[LAST]! - reading
+    if (Number.isFinite(reading) && (back <= 0 || back > NOISE_MS)) {
+      state[SKIPPED]! += Math.max(0, back)
       state[LAST] = reading
     }
     return state[LAST]! + state[SKIPPED]!

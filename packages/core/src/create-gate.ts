@@ -2,7 +2,7 @@ import { Gate } from './admission/gate.js'
 import type { Overrides } from './admission/overrides.js'
 import { type GateSeams, type Mechanism, type Passage, type Stage, stageOf } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
-import { type FairOptions, requireFairOptions, requireLink } from './fair/options.js'
+import { type FairOptions, type FairSeams, requireFairOptions, requireLink } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
 import { fairStage } from './fair/stage.js'
 import { FairTracker } from './fair/tracker.js'
@@ -16,7 +16,6 @@ import {
   requireOneOf,
   requireOptions,
   requireText,
-  withDefaults,
 } from './options.js'
 import { flowName, nameKeyOf } from './path.js'
 import type { QuotaMechanism } from './quota/stage.js'
@@ -118,6 +117,11 @@ const CHECKS: Readonly<Record<keyof GateOptions, Check>> = {
   after: requireFunction,
 }
 
+const STAGE_CHECKS: Readonly<Partial<Record<keyof Stage, Check>>> = {
+  onError: by(requireOneOf, ['admit', 'refuse']),
+  deadlineMs: by(requireAbove, 0),
+}
+
 /** Names of the options above, for code that passes them on. */
 export const GATE_OPTIONS: readonly string[] = Object.keys(CHECKS)
 
@@ -127,6 +131,11 @@ export const GATE_OPTIONS: readonly string[] = Object.keys(CHECKS)
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
+  return gateFrom(options)
+}
+
+/** {@link createGate} for options among others: unknown ones are no error. */
+export function gateFrom(options: GateOptions): Gate {
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
   const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret, random } = options
   requireGiven(CHECKS, options)
@@ -163,7 +172,7 @@ export function createGate(options: GateOptions = {}): Gate {
     overrides?.shortenBy(nameKey)
     const chain = [
       overrides,
-      fair && fairStage(new FairTracker({ ...fair, clock, ...(random && { random }) })),
+      fair && fairStage(new FairTracker({ ...fair, clock, random } as FairOptions & FairSeams)),
       ...between,
       ...waiting,
     ]
@@ -187,10 +196,8 @@ function fairOptions(
   }
   // A gate with its own `clock` is shared with other processes only if it has a `fleet`.
   const isShared = fleet !== undefined || (name !== undefined && clock === undefined)
-  return withDefaults(fair, {
-    ...(weightOf && { weightOf }),
-    ...(isShared && { shared: { name: name ?? DEFAULT_NAME, ...(fleet && { link: fleet }) } }),
-  })
+  const shared = isShared ? { name: name ?? DEFAULT_NAME, link: fleet } : undefined
+  return { ...fair, weightOf: fair.weightOf ?? weightOf, shared: fair.shared ?? shared } as FairOptions
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage | false): budget is Stage {
@@ -199,15 +206,13 @@ function isStage(budget: Mechanism<'budget'> | Stage | false): budget is Stage {
 
 function requireOverrides(name: string, value: unknown): void {
   const overrides = value as Partial<Overrides> | null
-  if (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function')
-    fail(name, 'made by new Overrides()', value)
+  if (typeof overrides?.weighing !== 'function') fail(name, 'made by new Overrides()', value)
 }
 
 function requireStage(stage: unknown): void {
   if (typeof stage !== 'object' || stage === null) fail('stages', 'an array of stages', stage)
-  const { name, admit, onError, deadlineMs } = stage as Partial<Stage>
+  const { name, admit } = stage as Partial<Stage>
   requireText('stage.name', name)
   requireFunction(`stage ${name}: admit`, admit)
-  if (onError !== undefined) requireOneOf(`stage ${name}: onError`, onError, ['admit', 'refuse'])
-  if (deadlineMs !== undefined) requireAbove(`stage ${name}: deadlineMs`, deadlineMs, 0)
+  requireGiven(STAGE_CHECKS, stage, `stage ${name}: `)
 }

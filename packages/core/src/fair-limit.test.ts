@@ -2,8 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { runFor } from './http/context.js'
 import { type FairLimit, type FairLimitOptions, fairLimit, fixed, LimitRefusedError } from './queue/index.js'
 import { seededRandom } from './testing/seeded-random.js'
-import { settled } from './testing/settled.js'
-import { World } from './testing/world.js'
+import { settled, World } from './testing/world.js'
 
 /** A limit in simulated time. */
 function limitIn(world: World, options: Partial<FairLimitOptions> = {}): FairLimit {

@@ -3,7 +3,7 @@ import type { Hold, Passage, Verdict } from './admission/stage.js'
 import { type Clock, steady, systemClock } from './clock.js'
 import { type Caller, callerNow, carryCallers } from './http/context.js'
 import { outcomeOf, ResourceExhaustedError } from './http/outcome.js'
-import { requireAbortSignal, requireFunction, requireInteger, requireOptions, show, withDefaults } from './options.js'
+import { fail, requireAbortSignal, requireFunction, requireInteger, requireOptions, withDefaults } from './options.js'
 import { type Flow, firstOf, requireFlow } from './path.js'
 import {
   type BandOptions,
@@ -190,7 +190,7 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
     work: Work<T> | LimitOptions | undefined,
     options: Work<T> | LimitOptions = NO_OPTIONS,
   ): Promise<T> {
-    if (typeof work !== 'function') throw new TypeError(`work must be a function, got ${show(work)}`)
+    if (typeof work !== 'function') fail('work', 'a function', work)
     if (typeof options === 'function') throw new TypeError('options must be an object, got a function')
     if (options !== NO_OPTIONS) requireLimitOptions(options)
     return run(new Task(flow, work, options, clock()))

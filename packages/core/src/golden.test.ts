@@ -9,8 +9,7 @@ import { requestQueue } from './queue/index.js'
 import { quota } from './quota/index.js'
 import { loadShedder } from './shed/load-shedder.js'
 import { seededRandom } from './testing/seeded-random.js'
-import { settled } from './testing/settled.js'
-import { World } from './testing/world.js'
+import { settled, World } from './testing/world.js'
 
 /** Requests per second of each flow at a given second, their cost, and their priority. */
 const FLOWS = {

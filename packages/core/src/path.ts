@@ -18,7 +18,7 @@ const MARK = '\u0000'
  */
 export function requireFlow(flow: Flow): Flow {
   if (typeof flow === 'string') {
-    if (flow.length === 0) requireText('flow', flow)
+    requireText('flow', flow)
     return flow
   }
   if (!Array.isArray(flow)) fail('flow', 'a non-empty string or a path of them', flow)
@@ -83,13 +83,9 @@ export function flowName(flow: string, key?: Words): string {
   // Drawn at the first long name: some platforms have no randomness before the first request.
   ownKey ??= keyFrom(secretRandom)
   keyedHash(flow, key ?? ownKey, words)
-  return `${headOf(flow, MAX_FLOW_LENGTH - HASH_LENGTH)}~${hex(words.a)}${hex(words.b)}`
-}
-
-/** The first `length` units, or one less if the cut would split a surrogate pair. */
-function headOf(flow: string, length: number): string {
-  const isPair = flow.codePointAt(length - 1)! > 0xffff
-  return flow.slice(0, isPair ? length - 1 : length)
+  const length = MAX_FLOW_LENGTH - HASH_LENGTH
+  const isPairCut = flow.codePointAt(length - 1)! > 0xffff
+  return `${flow.slice(0, isPairCut ? length - 1 : length)}~${hex(words.a)}${hex(words.b)}`
 }
 
 /** The hash key that follows from `secret`: the same in all processes with this secret. */

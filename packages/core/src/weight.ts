@@ -4,11 +4,6 @@ import { requireNumber, show } from './options.js'
 const LEAST_WEIGHT = 1e-9
 const MOST_WEIGHT = 1e12
 
-/** Whether a value is a valid weight: a number from 1e-9 to 1e12. */
-function isWeight(weight: unknown): boolean {
-  return typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
-}
-
 /** Checks for a weight. */
 export function requireWeight(name: string, weight: unknown): void {
   requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
@@ -28,7 +23,9 @@ const NO_NAMES: readonly string[] = /* @__PURE__ */ Object.freeze([])
 export function weightFrom(weightOf: WeightOf | undefined, name: string, above: readonly string[] = NO_NAMES): number {
   if (weightOf === undefined) return 1
   const weight = weightOf(name, above)
-  if (!isWeight(weight)) requireWeight(`weightOf(${show(name)})`, weight)
+  // A check of its own: the name for the message takes longer to make than the rest.
+  const isWeight = typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
+  if (!isWeight) requireWeight(`weightOf(${show(name)})`, weight)
   return weight
 }
 

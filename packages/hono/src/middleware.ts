@@ -1,6 +1,6 @@
 import type { Gate } from '@fairlead/core'
-import { awake, isWorkerd, outerOf, runtime, showOnBoth, withPermitTimeout } from '@fairlead/core/fetch'
-import { type FairRequest, type Framework, type GateAnswer, type HttpOptions, runFor } from '@fairlead/core/http'
+import { awake, isWorkerd, outerOf, runtime, showOnBoth } from '@fairlead/core/fetch'
+import { type FairRequest, type Framework, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { addressOf, carryOn, headersOf, hostOf, statusOf, watchResponse } from './host.js'
 import { answerNobody, refuse, tell } from './refuse.js'
@@ -25,6 +25,7 @@ const hono: Framework<[c: Context]> = {
   address: addressOf,
   status: statusOf,
   shed: runtime.shed,
+  permitTimeoutMs: runtime.permitTimeoutMs,
   untrustedHeaders: headersOf,
 }
 
@@ -36,7 +37,7 @@ const hono: Framework<[c: Context]> = {
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = runtime.admission(hono, withPermitTimeout(options, runtime.permitTimeoutMs))
+  const admission = runtime.admission(hono, options)
   const { gate } = admission
   const { handler } = options
 
@@ -45,9 +46,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, host))
     const watch = watchResponse(c, visit, admission)
     const asked = admission.ask(visit)
-    let decision: GateAnswer
-    if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
-    else decision = asked
+    const decision = asked instanceof Promise ? await (watch === undefined ? asked : awake(gate, asked)) : asked
     if (decision === undefined) {
       // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) c.set('fair', visit.outer)

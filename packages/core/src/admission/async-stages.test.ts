@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGate, type Permit, refuse, type Stage } from '../index.js'
-import { settled } from '../testing/settled.js'
+import { settled } from '../testing/world.js'
 
 const rejects = async (): Promise<never> => {
   throw new Error('the store is away')

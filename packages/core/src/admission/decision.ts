@@ -100,6 +100,3 @@ export interface Quota {
   /** Time until the window ends, in milliseconds from now. */
   readonly resetAfterMs: number
 }
-
-/** The quotas of a request for which no stage reports any. */
-export const NO_QUOTAS: readonly Quota[] = Object.freeze([])

@@ -1,3 +1,4 @@
+import { requireFunction } from '../options.js'
 import { onRejection } from '../rejection.js'
 import type { Outcome } from './outcome.js'
 import type { OverrideChange } from './overrides.js'
@@ -64,36 +65,34 @@ export type GateEvent =
  */
 export type GateListener = (event: GateEvent) => void
 
-interface Observer {
-  readonly hear: GateListener
-  readonly only: 'error' | undefined
+interface Observer<Event> {
+  hear(event: Event): void
 }
 
-/** The listeners of one gate. Costs nothing while there are none. */
-export class Observers {
-  #observers: readonly Observer[] = []
-  #failures = 0
-  /** True if at least one listener receives more than errors; otherwise callers need not build other events. */
+/**
+ * The listeners to one kind of event. Costs nothing while there are none. An error of one is counted, and changes
+ * nothing else.
+ */
+export class Listeners<Event> {
+  #listeners: readonly Observer<Event>[] = []
+  /** Number of errors of listeners so far. */
+  failures = 0
+  /** True if there are any; otherwise callers need not build events. */
   any = false
 
-  /** Number of errors of listeners so far. */
-  get failures(): number {
-    return this.#failures
-  }
-
   /** Adds a listener; the returned function removes it. */
-  add(listener: GateListener, only?: 'error'): () => void {
-    const added: Observer = { hear: listener, only }
-    this.#change([...this.#observers, added])
-    return () => this.#change(this.#observers.filter((other) => other !== added))
+  add(hear: (event: Event) => void): () => void {
+    requireFunction('listener', hear)
+    const added: Observer<Event> = { hear }
+    this.#change([...this.#listeners, added])
+    return () => this.#change(this.#listeners.filter((other) => other !== added))
   }
 
-  tell(event: GateEvent): void {
+  tell(event: Event): void {
     const failed = (): void => {
-      this.#failures++
+      this.failures++
     }
-    for (const { hear, only } of this.#observers) {
-      if (only !== undefined && only !== event.type) continue
+    for (const { hear } of this.#listeners) {
       try {
         onRejection(hear(event), failed)
       } catch {
@@ -102,9 +101,9 @@ export class Observers {
     }
   }
 
-  #change(observers: readonly Observer[]): void {
-    this.#observers = observers
-    this.any = observers.some(({ only }) => only === undefined)
+  #change(listeners: readonly Observer<Event>[]): void {
+    this.#listeners = listeners
+    this.any = listeners.length > 0
   }
 }
 

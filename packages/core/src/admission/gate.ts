@@ -1,23 +1,15 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import {
-  requireAbortSignal,
-  requireAbove,
-  requireBoolean,
-  requireFunction,
-  requireInteger,
-  requireText,
-  show,
-} from '../options.js'
-import { type Flow, firstOf, flowName, MAX_FLOW_LENGTH, requireFlow } from '../path.js'
+import { requireAbortSignal, requireAbove, requireBoolean, requireInteger, requireText, show } from '../options.js'
+import { firstOf, flowName, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
-import { type GateListener, type GateSnapshot, Observers } from './events.js'
+import { type GateEvent, type GateListener, type GateSnapshot, Listeners } from './events.js'
 import type { Outcome } from './outcome.js'
 import type { Overrides } from './overrides.js'
-import { PermitTimeouts, Visit } from './permit.js'
+import { Visit } from './permit.js'
 import { type Refusal, refuse } from './refusal.js'
 import type { Hold, Stage, Verdict } from './stage.js'
 
@@ -45,9 +37,16 @@ export class Gate {
   readonly #stages: readonly Stage[]
   readonly #clock: Clock
   readonly #after: After
-  readonly #timeouts: PermitTimeouts | undefined
+  readonly #permitTimeoutMs: number
+  /**
+   * Permits that time out, for requests whose end may never be reported: a handler that never settles, a runtime that
+   * does not report a disconnected client. All have the same time-out, so they end in the order of their admission.
+   */
+  readonly #open: Set<Visit> | undefined
+  #expired = 0
   readonly #nameKey: Words | undefined
-  readonly #observers = new Observers()
+  readonly #observers = new Listeners<GateEvent>()
+  readonly #errorObservers = new Listeners<GateEvent>()
   /** Stops listening to the overrides, which may outlive the gate. */
   readonly #unlisten: (() => void) | undefined
   /** Settle requests that wait for a stage that is not prompt. */
@@ -85,7 +84,8 @@ export class Gate {
     this.overrides = overrides
     this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
-    this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
+    this.#permitTimeoutMs = permitTimeoutMs ?? 0
+    this.#open = permitTimeoutMs === undefined ? undefined : new Set()
     this.#stages = stages
     this.hasFair = stages.some(({ name }) => name === 'fair')
     this.#clock = clock
@@ -99,13 +99,13 @@ export class Gate {
   admit(ask: Ask): Decision | Promise<Decision> {
     const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask ?? ({} as Ask)
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
-    const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
-    const first = path === undefined ? firstOf(flow) : path[0]!
+    const checked = requireFlow(flow)
+    const path = typeof checked === 'string' ? undefined : this.#namesOf(checked)
     requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
     if (exempt !== false) requireBoolean('exempt', exempt)
-    const name = first.length <= MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
+    const name = path?.[0] ?? flowName(firstOf(checked), this.#nameKey)
     const visit = new Visit(
       this,
       ++this.#asked,
@@ -120,7 +120,7 @@ export class Gate {
     )
     visit.path = path
     visit.target = ask.target
-    this.#timeouts?.expire(visit.nowMs)
+    this.#expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     // The flow of a client that has left may be unknown: it does not count as another flow.
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
@@ -138,8 +138,7 @@ export class Gate {
    * no request slower. Returns a function that removes the listener.
    */
   observe(listener: GateListener, only?: 'error'): () => void {
-    requireFunction('listener', listener)
-    return this.#observers.add(listener, only)
+    return (only === 'error' ? this.#errorObservers : this.#observers).add(listener)
   }
 
   /**
@@ -161,7 +160,7 @@ export class Gate {
    */
   wake(): void {
     const nowMs = this.#clock()
-    this.#timeouts?.expire(nowMs)
+    this.#expire(nowMs)
     this.#each((stage) => stage.wake?.(nowMs))
   }
 
@@ -187,9 +186,9 @@ export class Gate {
       refused: this.#refused,
       refusedBy: Object.fromEntries(this.#refusedBy),
       finished,
-      expired: this.#timeouts?.expired ?? 0,
+      expired: this.#expired,
       stageErrors: this.#stageErrors,
-      listenerErrors: this.#observers.failures + (this.overrides?.failures ?? 0),
+      listenerErrors: this.#observers.failures + this.#errorObservers.failures + (this.overrides?.failures ?? 0),
       stages: this.#ask((stage) => stage.snapshot?.()),
     }
   }
@@ -224,18 +223,18 @@ export class Gate {
   /** @internal Called by a permit that has not finished. */
   charged(visit: Visit, costSoFar: number): void {
     const nowMs = this.#clock()
-    this.#each((_stage, i) => (i < visit.held ? visit.hold(i).charge?.(costSoFar, nowMs) : undefined))
+    this.#each((_stage, i) => visit.hold(i)?.charge?.(costSoFar, nowMs))
   }
 
   /** @internal Called by a permit, at most once. */
   finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void {
     this.#finished[outcome]++
-    this.#timeouts?.remove(visit)
+    this.#open?.delete(visit)
     const nowMs = this.#clock()
     const stages = this.#stages
     for (let i = 0; i < visit.held; i++) {
       try {
-        this.#mayReject(stages[i]!, visit.hold(i).finish(outcome, cost, nowMs, isNamed))
+        this.#mayReject(stages[i]!, visit.hold(i)!.finish(outcome, cost, nowMs, isNamed))
       } catch (error) {
         this.#failed(stages[i]!, error)
       }
@@ -250,7 +249,9 @@ export class Gate {
   /** @internal Reports that a stage failed to obtain a value and continues without it. */
   failed(stage: string, error: unknown): void {
     this.#stageErrors++
-    this.#observers.tell({ type: 'error', stage, error })
+    const event: GateEvent = { type: 'error', stage, error }
+    this.#observers.tell(event)
+    this.#errorObservers.tell(event)
   }
 
   /** @internal */
@@ -258,10 +259,19 @@ export class Gate {
     return this.#clock()
   }
 
-  /** The internal names of a path; undefined for a path of one name. */
-  #pathOf(flow: Flow): readonly string[] | undefined {
-    const checked = requireFlow(flow)
-    return typeof checked === 'string' ? undefined : checked.map((name) => flowName(name, this.#nameKey))
+  /** Ends, as `ignored`, permits that have timed out. O(1) each; no timer. */
+  #expire(nowMs: number): void {
+    if (this.#open === undefined) return
+    for (const visit of this.#open) {
+      if (nowMs - visit.nowMs < this.#permitTimeoutMs) return
+      visit.finish('ignored')
+      this.#expired++
+    }
+  }
+
+  /** The internal names of a path. */
+  #namesOf(path: readonly string[]): readonly string[] {
+    return path.map((name) => flowName(name, this.#nameKey))
   }
 
   #walk(visit: Visit, from: number): Decision | Promise<Decision> {
@@ -316,15 +326,12 @@ export class Gate {
    */
   #settle(visit: Visit, stage: Stage, pending: Promise<Verdict>): Promise<Verdict> {
     return new Promise((resolve) => {
-      let open = true
-      let cancel = (): void => {}
+      let cancel: (() => void) | undefined
       const { signal } = visit
       const answer = (verdict: Verdict): void => {
-        if (!open) return
-        open = false
-        cancel()
+        if (!this.#watched.delete(answer)) return
+        cancel?.()
         unlisten(signal, gone)
-        this.#watched.delete(answer)
         resolve(verdict)
       }
       const gone = (): void => answer(GONE)
@@ -332,18 +339,19 @@ export class Gate {
       signal?.addEventListener('abort', gone)
       if (stage.deadlineMs !== undefined)
         cancel = this.#after(stage.deadlineMs, () => {
-          if (open) answer(this.#failed(stage, new Error(`no answer from ${stage.name} in ${stage.deadlineMs} ms`)))
+          if (this.#watched.has(answer))
+            answer(this.#failed(stage, new Error(`no answer from ${stage.name} in ${stage.deadlineMs} ms`)))
         })
       pending.then(
         (verdict) => {
-          if (open) answer(verdict)
+          if (this.#watched.has(answer)) answer(verdict)
           else {
             const late = this.#checked(stage, verdict)
             if (!isRefusal(late)) this.#undo(stage, late, GONE)
           }
         },
         (error: unknown) => {
-          if (open) answer(this.#failed(stage, error))
+          if (this.#watched.has(answer)) answer(this.#failed(stage, error))
         },
       )
     })
@@ -351,7 +359,7 @@ export class Gate {
 
   #admit(visit: Visit): Decision {
     this.#admitted++
-    this.#timeouts?.add(visit)
+    this.#open?.add(visit)
     if (this.#observers.any) {
       const { id, flow, cost, waitedMs } = visit
       this.#observers.tell({ type: 'admitted', id, flow, cost, waitedMs })
@@ -361,15 +369,14 @@ export class Gate {
 
   #refuse(visit: Visit, refusal: Refusal): Refusal {
     this.#refused++
-    const told = `${refusal.stage}:${refusal.reason}`
-    const key = this.#refusedBy.size < MOST_REASONS || this.#refusedBy.has(told) ? told : OTHER_REASONS
+    let key = `${refusal.stage}:${refusal.reason}`
+    if (this.#refusedBy.size >= MOST_REASONS && !this.#refusedBy.has(key)) key = OTHER_REASONS
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
-    const stages = this.#stages
-    for (let i = visit.held - 1; i >= 0; i--) this.#undo(stages[i]!, visit.hold(i), refusal)
+    for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i)!, refusal)
     const { id, flow, cost, waitedMs } = visit
     if (this.#observers.any) this.#observers.tell({ type: 'refused', id, flow, cost, waitedMs, refusal })
     tellRefused(this, flow, cost, refusal)
-    tellEngaged(this, stages)
+    tellEngaged(this, this.#stages)
     return refusal
   }
 

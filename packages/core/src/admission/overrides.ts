@@ -2,8 +2,8 @@ import { type Clock, steady, systemClock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
 import { flowName, ownCopy } from '../path.js'
-import { onRejection } from '../rejection.js'
 import { nearestWeight, requireWeight, type WeightOf, weightFrom } from '../weight.js'
+import { Listeners } from './events.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
 
@@ -62,14 +62,13 @@ export interface OverridesOptions {
 export class Overrides implements Stage {
   readonly name = 'overrides'
   readonly #flows = new Map<string, Override>()
-  readonly #listeners = new Set<(change: OverrideChange) => void>()
+  readonly #listeners = new Listeners<OverrideChange>()
   readonly #clock: Clock
   /** The name key of the gates that use these overrides; undefined before the first. */
   #nameKey: { readonly key: Words | undefined } | undefined
   #weighs = false
   /** No override ends before this. */
   #nextEndMs = Number.POSITIVE_INFINITY
-  #failures = 0
 
   constructor(options: OverridesOptions = {}) {
     requireOptions('overrides', options, ['clock'])
@@ -120,7 +119,14 @@ export class Overrides implements Stage {
   clear(flow: string, by?: string): boolean {
     const name = this.#nameOf(flow)
     if (!this.#flows.delete(name)) return false
-    this.#tell({ flow: name, kind: 'clear', factor: undefined, costPerSecond: undefined, forMs: undefined, by })
+    this.#listeners.tell({
+      flow: name,
+      kind: 'clear',
+      factor: undefined,
+      costPerSecond: undefined,
+      forMs: undefined,
+      by,
+    })
     return true
   }
 
@@ -129,14 +135,12 @@ export class Overrides implements Stage {
    * or rejects, the change still applies, and the gate's snapshot counts a listener's error.
    */
   onChange(listener: (change: OverrideChange) => void): () => void {
-    requireFunction('listener', listener)
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+    return this.#listeners.add(listener)
   }
 
   /** @internal Times that a listener threw or rejected. */
   get failures(): number {
-    return this.#failures
+    return this.#listeners.failures
   }
 
   /** True once a mechanism has asked for a weight. Until then a boost changes nothing. */
@@ -212,7 +216,7 @@ export class Overrides implements Stage {
     const untilMs = nowMs + forMs
     this.#flows.set(name, { ...what, paidMs, untilMs })
     this.#nextEndMs = Math.min(this.#nextEndMs, untilMs)
-    this.#tell({
+    this.#listeners.tell({
       flow: name,
       kind,
       factor: kind === 'boost' ? factor : undefined,
@@ -233,19 +237,6 @@ export class Overrides implements Stage {
       }
     }
     if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
-  }
-
-  #tell(change: OverrideChange): void {
-    const failed = (): void => {
-      this.#failures++
-    }
-    for (const listener of [...this.#listeners]) {
-      try {
-        onRejection(listener(change), failed)
-      } catch {
-        failed()
-      }
-    }
   }
 
   #nameOf(flow: string): string {

@@ -4,7 +4,7 @@ import { fixed } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
 import { requestQueue } from '../queue/request-queue.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { probeStage } from '../testing/probe-stage.js'
+import { probeStage } from '../testing/stages.js'
 import type { Decision, Permit } from './decision.js'
 import type { Gate } from './gate.js'
 

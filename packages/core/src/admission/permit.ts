@@ -1,6 +1,6 @@
 import { requireAbortSignal, requireNumber, requireOneOf, show } from '../options.js'
 import { isLater } from '../rejection.js'
-import { NO_QUOTAS, type Permit, type Quota, type Settlement } from './decision.js'
+import type { Permit, Quota, Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
 import type { Contest, Hold, Lender, Passage } from './stage.js'
 
@@ -64,19 +64,17 @@ export class Visit implements Passage, Permit {
   }
 
   get signal(): AbortSignal | undefined {
-    if (typeof this.#signal === 'function') this.#signal = this.#made(this.#signal)
-    return this.#signal
-  }
-
-  #made(signal: () => AbortSignal): AbortSignal | undefined {
+    const signal = this.#signal
+    if (typeof signal !== 'function') return signal
+    this.#signal = undefined
     try {
       const made = signal()
       requireAbortSignal('signal()', made)
-      return made
+      this.#signal = made
     } catch (error) {
       this.#host.failed('signal', error)
-      return undefined
     }
+    return this.#signal
   }
 
   get credit(): number | undefined {
@@ -92,49 +90,34 @@ export class Visit implements Passage, Permit {
     this.#holds[this.held++] = hold
   }
 
-  /** The grant of the stage with this index, which must have granted something. */
-  hold(index: number): Hold {
-    return this.#holds[index]!
+  /** The grant of the stage with this index; undefined if that was not asked, or has refused. */
+  hold(index: number): Hold | undefined {
+    return this.#holds[index]
   }
 
   quotas(): readonly Quota[] {
-    let quotas: Quota[] | undefined
-    let elapsedMs = 0
+    const quotas: Quota[] = []
     for (let i = 0; i < this.held; i++) {
-      const hold = this.#holds[i]!
-      if (hold.quota === undefined) continue
-      if (quotas === undefined) {
-        quotas = []
-        elapsedMs = this.#host.now() - this.nowMs + this.waitedMs
-      }
-      const quota = hold.quota(elapsedMs)
+      const quota = this.#holds[i]!.quota?.(this.#host.now() - this.nowMs + this.waitedMs)
       if (isLater(quota)) this.#mustBeNow('quota', quota)
       else if (quota !== undefined) quotas.push(quota)
     }
-    return quotas ?? NO_QUOTAS
+    return quotas
   }
 
   contest(): Contest {
     let worst: Contest = 'none'
-    if (this.finished) return worst
-    for (let i = 0; i < this.held; i++) {
-      const contest = this.#contestOf(this.#holds[i]!)
-      if (contest === 'over-share') return contest
-      if (contest !== 'none') worst = contest
+    for (let i = 0; i < this.held && !this.finished; i++) {
+      // Timers also call this, and an error there would end the process.
+      try {
+        const contest = this.#holds[i]!.contest?.() ?? 'none'
+        if (isLater(contest)) this.#mustBeNow('contest', contest)
+        else if (worst === 'none' || contest === 'over-share') worst = contest
+      } catch (error) {
+        this.#host.failed('contest', error)
+      }
     }
     return worst
-  }
-
-  /** Timers also call this, and an error there would end the process. */
-  #contestOf(hold: Hold): Contest {
-    try {
-      const contest = hold.contest?.() ?? 'none'
-      if (!isLater(contest)) return contest
-      this.#mustBeNow('contest', contest)
-    } catch (error) {
-      this.#host.failed('contest', error)
-    }
-    return 'none'
   }
 
   #mustBeNow(what: string, answer: unknown): void {
@@ -156,39 +139,5 @@ export class Visit implements Passage, Permit {
     if (named !== undefined) requireNumber('cost', named, 0)
     this.finished = true
     this.#host.finished(this, outcome, named ?? this.cost, named !== undefined)
-  }
-}
-
-/**
- * Ends permits that have timed out, for requests whose end may never be reported: a handler that never settles, a
- * runtime that does not report a disconnected client.
- *
- * All permits have the same time-out, so they end in the order of their admission. O(1) each; no timer.
- */
-export class PermitTimeouts {
-  readonly #timeoutMs: number
-  readonly #open = new Set<Visit>()
-  /** Permits that this ended. */
-  expired = 0
-
-  constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs
-  }
-
-  add(visit: Visit): void {
-    this.#open.add(visit)
-  }
-
-  remove(visit: Visit): void {
-    this.#open.delete(visit)
-  }
-
-  /** Ends, as `ignored`, permits that are at least `permitTimeoutMs` old. */
-  expire(nowMs: number): void {
-    for (const visit of this.#open) {
-      if (nowMs - visit.nowMs < this.#timeoutMs) return
-      visit.finish('ignored')
-      this.expired++
-    }
   }
 }

@@ -30,15 +30,13 @@ export interface Refusal {
   readonly quota?: Quota | undefined
 }
 
-const NO_DETAIL: Readonly<Record<string, unknown>> = Object.freeze({})
-
 /** Makes the refusal that a stage returns. */
 export function refuse(
   stage: string,
   reason: Reason,
   shortage: boolean,
   retryAfterMs: number,
-  detail: Readonly<Record<string, unknown>> = NO_DETAIL,
+  detail: Readonly<Record<string, unknown>> = {},
   quota?: Quota,
 ): Refusal {
   return { admitted: false, stage, reason, shortage, retryAfterMs, detail, quota }

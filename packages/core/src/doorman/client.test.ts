@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { settled } from '../testing/settled.js'
+import { settled } from '../testing/world.js'
 import { EPOCH_S, Office, watch } from './fixtures/office.js'
 import { DoormanClient, type DoormanClientOptions, inProcess } from './index.js'
 

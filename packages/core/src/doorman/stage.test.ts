@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type GateOptions, type Permit } from '../index.js'
 import { requestQueue } from '../queue/request-queue.js'
-import { settled } from '../testing/settled.js'
+import { settled } from '../testing/world.js'
 import { Office } from './fixtures/office.js'
 import { type GaugeLease, LeaseStage, type LeaseStageOptions, lease, type RateLease } from './index.js'
 

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Mechanism, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type After, systemAfter } from '../clock.js'
-import { requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions, show } from '../options.js'
+import { fail, requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions } from '../options.js'
 import { unlisten } from '../signals.js'
 import { GaugeLease } from './gauge-lease.js'
 import { RateLease } from './rate-lease.js'
@@ -65,7 +65,7 @@ export class LeaseStage implements Stage {
     requireOptions('doorman', options, [...LEASE_OPTIONS, 'after'])
     const { resource, maxWaitMs = 1_000, maxWaiting = 1_000, onError = 'admit', after = systemAfter } = options
     if (!(resource instanceof RateLease || resource instanceof GaugeLease))
-      throw new TypeError(`resource must be a lease of a rate or a gauge, got ${show(resource)}`)
+      fail('resource', 'a lease of a rate or a gauge', resource)
     requireNumber('maxWaitMs', maxWaitMs, 0)
     requireInteger('maxWaiting', maxWaiting, 0)
     requireOneOf('onError', onError, ['admit', 'refuse'])

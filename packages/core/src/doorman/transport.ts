@@ -1,5 +1,5 @@
 import type { After } from '../clock.js'
-import { requireFunction, requireOptions, requireText, show } from '../options.js'
+import { fail, requireFunction, requireOptions, requireText, show } from '../options.js'
 import { CapacityError, type CapacityErrorCode, type CapacityService, type Eventually } from './protocol.js'
 import { CAPACITY_ERROR_STATUS, CAPACITY_JSON, type MethodJson } from './protocol-json.js'
 
@@ -20,8 +20,7 @@ const METHODS = ['discovery', 'getCapacity', 'getServerCapacity', 'releaseCapaci
  */
 export function inProcess(nodes: CapacityService | ((address?: string) => CapacityService)): Transport {
   if (typeof nodes === 'function') return { connect: nodes }
-  if (typeof nodes !== 'object' || nodes === null)
-    throw new TypeError(`nodes must be a server node or a function that finds one, got ${show(nodes)}`)
+  if (typeof nodes !== 'object' || nodes === null) fail('nodes', 'a server node or a function that finds one', nodes)
   for (const method of METHODS) requireFunction(`nodes.${method}`, nodes[method])
   // The only node serves every address.
   return { connect: () => nodes }
@@ -81,8 +80,7 @@ export function httpPosts(options: HttpTransportOptions): (address?: string) => 
   const urls = (Array.isArray(url) ? url : [url]).map((one: unknown) => requireUrl(one))
   if (urls.length === 0) throw new TypeError('url must be a URL or several, got an empty array')
   requireFunction('fetch', send)
-  if (typeof headers !== 'object' || headers === null)
-    throw new TypeError(`headers must be an object, got ${show(headers)}`)
+  if (typeof headers !== 'object' || headers === null) fail('headers', 'an object', headers)
   const { urlOf = (address: string) => (address.includes('://') ? address : `${schemeOf(urls[0]!)}${address}`) } =
     options
   requireFunction('urlOf', urlOf)

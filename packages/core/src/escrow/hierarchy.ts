@@ -1,4 +1,4 @@
-import { requireFunction, requireOptions, requireText, show } from '../options.js'
+import { fail, requireFunction, requireOptions, requireText, show } from '../options.js'
 import { requireWeight } from '../weight.js'
 import { Group } from './group.js'
 import type { Place } from './tenants.js'
@@ -115,14 +115,13 @@ function checkedNode(where: string, node: HierarchyNode, tenants: Set<string>): 
     tenants.add(name)
     return { name, ...own }
   }
-  if (!Array.isArray(children)) throw new TypeError(`${path}: children must be an array, got ${show(children)}`)
+  if (!Array.isArray(children)) fail(`${path}: children`, 'an array', children)
   return { name, ...own, children: children.map((child) => checkedNode(path, child, tenants)) }
 }
 
 /** Checks the options `tree` and `groupOf`. */
 export function requirePlaces(tree: unknown, groupOf: unknown): void {
-  if (tree !== undefined && !(tree instanceof Hierarchy))
-    throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
+  if (tree !== undefined && !(tree instanceof Hierarchy)) fail('tree', 'made by hierarchy', tree)
   if (groupOf === undefined) return
   requireFunction('groupOf', groupOf)
   if (tree === undefined) throw new TypeError('groupOf needs a tree')

@@ -1,5 +1,5 @@
 import { type Clock, steady } from '../clock.js'
-import { requireNumber, requireOptions, show } from '../options.js'
+import { fail, requireNumber, requireOptions } from '../options.js'
 import { requireWeight, weightFrom } from '../weight.js'
 import { Windows } from './budget.js'
 import {
@@ -74,8 +74,8 @@ function wholes(share: number): number {
 
 function requireSplit(demands: readonly number[], weights: readonly number[], limit: number): void {
   requireNumber('limit', limit, 0)
-  if (!Array.isArray(demands)) throw new TypeError(`demands must be an array, got ${show(demands)}`)
-  if (!Array.isArray(weights)) throw new TypeError(`weights must be an array, got ${show(weights)}`)
+  if (!Array.isArray(demands)) fail('demands', 'an array', demands)
+  if (!Array.isArray(weights)) fail('weights', 'an array', weights)
   if (weights.length !== demands.length)
     throw new RangeError(`weights must be as many as demands, got ${weights.length} for ${demands.length}`)
   for (const [i, demand] of demands.entries()) requireNumber(`demands[${i}]`, demand, 0)

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../clock.js'
 import {
   by,
   type Check,
+  fail,
   requireAbove,
   requireFunction,
   requireGiven,
@@ -137,14 +138,16 @@ function requireShared(name: string, shared: unknown): void {
   requireGiven(SHARED_CHECKS, shared as object, `${name}.`)
 }
 
-/** Checks that `options` are options of their rule, and nothing else. */
-export function requireFairOptions(options: unknown, seams: readonly string[] = []): void {
+/** Checks that `options` are options of their rule, or `seams`, and nothing else. */
+export function requireFairOptions(options: unknown, seams: Readonly<Record<string, Check>> = {}): void {
   const { rule, make }: Partial<BlueRule> = options ?? {}
   const known = rule === 'blue' ? ['rule', 'rotateEveryMs', 'make'] : Object.keys(CLOCK_CHECKS)
-  requireOptions('fair', options, [...known, ...seams])
-  requireGiven(CLOCK_CHECKS, options as object, 'fair.')
-  if (rule === 'blue' && typeof make !== 'function') throw new TypeError("fair with rule 'blue' must be made by blue()")
+  requireOptions('fair', options, [...known, ...Object.keys(seams)])
+  requireGiven({ ...CLOCK_CHECKS, ...seams }, options as object, 'fair.')
+  if (rule === 'blue' && typeof make !== 'function') fail("fair with rule 'blue'", 'made by blue()', options)
 }
+
+const SEAMS: Readonly<Record<keyof FairSeams, Check>> = { clock: requireFunction, random: requireFunction }
 
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function resolveFairOptions(options: FairOptions & FairSeams): {
@@ -152,19 +155,23 @@ export function resolveFairOptions(options: FairOptions & FairSeams): {
   random: Random | undefined
   settings: ClockSettings | BlueRule
 } {
-  requireFairOptions(options, ['clock', 'random'])
+  requireFairOptions(options, SEAMS)
   const { clock = systemClock, random } = options
-  requireFunction('fair.clock', clock)
-  if (random !== undefined) requireFunction('fair.random', random)
-  const settings = options.rule === 'blue' ? options : clockSettings(options, clock === systemClock)
-  return { clock, random, settings }
-}
-
-function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettings {
+  if (options.rule === 'blue') return { clock, random, settings: options }
   const { levels = 4, bucketsPerLevel = 4096, rotateEveryMs = 60_000, credit = 12, probe = 0.02, weightOf } = options
   requireBuckets(levels, bucketsPerLevel)
-  const shared = sharedSettings(options.shared, isPlatforms)
-  return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf, shared }
+  const shared = sharedSettings(options.shared, clock === systemClock)
+  const settings: ClockSettings = {
+    rule: 'fair-clock',
+    levels,
+    bucketsPerLevel,
+    rotateEveryMs,
+    credit,
+    probe,
+    weightOf,
+    shared,
+  }
+  return { clock, random, settings }
 }
 
 /** Bounds the memory of a sketch. */

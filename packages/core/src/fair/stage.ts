@@ -65,12 +65,11 @@ const MOST_RESOURCES = 32
 export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
   const trackers = new Map<string, FairTracker<FairRuleName>>()
   function trackerOf(resource: string): FairTracker<FairRuleName> {
-    const known = trackers.get(resource)
-    if (known !== undefined) return known
-    if (trackers.size >= MOST_RESOURCES) return tracker
-    const fresh = tracker.another(resource)
-    trackers.set(ownCopy(resource), fresh)
-    return fresh
+    if (!trackers.has(resource)) {
+      if (trackers.size >= MOST_RESOURCES) return tracker
+      trackers.set(ownCopy(resource), tracker.another(resource))
+    }
+    return trackers.get(resource)!
   }
   const all = (): FairTracker<FairRuleName>[] => [tracker, ...trackers.values()]
   function ofEach(question: (one: FairTracker<FairRuleName>) => object): object {

@@ -1,20 +1,11 @@
 import type { Gate } from '../admission/gate.js'
 import { isWorkerd } from '../http/context.js'
-import { type Framework, type GateAnswer, HttpAdmission } from '../http/http-admission.js'
+import { type Framework, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import { type Fields, type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import {
-  addressFrom,
-  awake,
-  type Host,
-  isResponse,
-  outerOf,
-  showOnBoth,
-  watchRequest,
-  withPermitTimeout,
-} from './host.js'
+import { addressFrom, awake, type Host, isResponse, outerOf, showOnBoth, watchRequest } from './host.js'
 import { runtime } from './runtime/runtime.js'
 
 /** Options of {@link fairFetch}; all optional. Functions receive the handler's arguments. */
@@ -58,10 +49,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
   options: FairFetchOptions<Rest> = {},
 ): FairFetch<Rest> {
   requireFunction('handler', handler)
-  const admission = new HttpAdmission<[request: Request, ...rest: Rest]>(
-    FRAMEWORK,
-    withPermitTimeout(options, PERMIT_TIMEOUT_MS),
-  )
+  const admission = new HttpAdmission<[request: Request, ...rest: Rest]>(FRAMEWORK, options)
   const { gate } = admission
 
   async function pass(request: Request, ...rest: Rest): Promise<Response> {
@@ -69,9 +57,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     const visit = admission.visit([request, ...rest], outerOf(request, host))
     const end = watchRequest(request, host, visit)
     const asked = admission.ask(visit)
-    let decision: GateAnswer
-    if (asked instanceof Promise) decision = await awake(gate, asked)
-    else decision = asked
+    const decision = asked instanceof Promise ? await awake(gate, asked) : asked
     if (decision === undefined) return (async () => handler(request, ...rest))().catch(exhausted)
     if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
     if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })
@@ -131,6 +117,7 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
   shed: (queued) => runtime.shed(queued),
+  permitTimeoutMs: PERMIT_TIMEOUT_MS,
 }
 
 /** The answer to a request whose handler found the resource exhausted. */

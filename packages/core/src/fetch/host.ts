@@ -45,23 +45,9 @@ export function showOnBoth(request: Request, host: Host | undefined, visit: Fair
 const WAKE_EVERY_MS = 100
 
 /** Waits for the decision, and wakes the gate at intervals until then. */
-export async function awake(gate: Gate, asked: Promise<GateAnswer>): Promise<GateAnswer> {
+export function awake(gate: Gate, asked: Promise<GateAnswer>): Promise<GateAnswer> {
   const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
-  try {
-    return await asked
-  } finally {
-    clearInterval(timer)
-  }
-}
-
-/** The options, with `permitTimeoutMs` as the default if they will make a gate. */
-export function withPermitTimeout<Options extends { gate?: unknown; permitTimeoutMs?: number }>(
-  options: Options,
-  permitTimeoutMs: number | undefined,
-): Options {
-  const isOptions = typeof options === 'object' && options !== null
-  if (permitTimeoutMs === undefined || !isOptions || options.gate !== undefined) return options
-  return options.permitTimeoutMs === undefined ? { ...options, permitTimeoutMs } : options
+  return asked.finally(() => clearInterval(timer))
 }
 
 /** Servers replace the global `Response`, so `instanceof` would recognise only one of the classes. */
@@ -99,11 +85,10 @@ export function watchRequest({ signal }: Request, host: Host | undefined, listen
 
 function followBody(response: Response | undefined, method: string, listener: EndListener): Response | undefined {
   const body = method === 'HEAD' ? null : response?.body
-  if (response === undefined || !body || body.locked || !isStreamed(response, body)) {
-    listener.responseEnded(false)
-    return response
-  }
-  return new Response(whenRead(body, listener), response)
+  if (response && body && !body.locked && isStreamed(response, body))
+    return new Response(whenRead(body, listener), response)
+  listener.responseEnded(false)
+  return response
 }
 
 /**

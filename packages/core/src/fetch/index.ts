@@ -8,6 +8,6 @@ export { fairOf, isWorkerd } from '../http/context.js'
 export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.js'
 /** @internal Shared with the adapter for Hono. */
 /** @internal */
-export { addressFrom, awake, type Host, isResponse, outerOf, showOnBoth, withPermitTimeout } from './host.js'
+export { addressFrom, awake, type Host, isResponse, outerOf, showOnBoth } from './host.js'
 /** @internal */
 export { type FetchAdmission, type Runtime, runtime } from './runtime/runtime.js'

@@ -25,7 +25,7 @@ export function addressFlow(address: string, ipv6Prefix: number): string | undef
   const groups = groupsOf(inner.split('%', 1)[0]!)
   if (groups === undefined) return undefined
   const text = hex(groups)
-  if (HOLDS_IPV4.test(text)) return ADDRESS + dotted(groups[6]!, groups[7]!)
+  if (HOLDS_IPV4.test(text)) return ADDRESS + dotted(groups.slice(6))
   if (HAS_NO_SUBNETS.test(text) || ipv6Prefix === 128) return ADDRESS + canonical(text)
   return `${ADDRESS}${canonical(hex(cut(groups, ipv6Prefix)))}/${ipv6Prefix}`
 }
@@ -85,8 +85,8 @@ const HAS_NO_SUBNETS = /^(0:0:0:0|fe[89ab].|64:ff9b:1):/
 
 function cut(groups: readonly number[], bits: number): number[] {
   return groups.map((group, i) => {
-    const kept = Math.min(16, Math.max(0, bits - 16 * i))
-    return group & (0xffff << (16 - kept)) & 0xffff
+    const rest = Math.min(16, Math.max(0, 16 * (i + 1) - bits))
+    return (group >> rest) << rest
   })
 }
 
@@ -99,8 +99,8 @@ function canonical(groups: string): string {
   return new URL(`http://[${groups}]`).hostname.slice(1, -1)
 }
 
-function dotted(high: number, low: number): string {
-  return [high >>> 8, high & 255, low >>> 8, low & 255].join('.')
+function dotted(groups: readonly number[]): string {
+  return groups.flatMap((group) => [group >> 8, group & 255]).join('.')
 }
 
 /** Longest address, in UTF-16 units, with zone id and port. Brackets, port and zone id are dropped. */

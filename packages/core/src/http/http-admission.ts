@@ -6,7 +6,7 @@ import type { Mechanism } from '../admission/stage.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, namedFlow, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
-import { heard, isLater, type NowOrLater } from '../rejection.js'
+import { andThen, heard, isLater, type NowOrLater } from '../rejection.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, type OnWarning, warnOnce } from './mistakes.js'
@@ -34,6 +34,8 @@ export interface Framework<Target extends readonly unknown[]> {
   settings?(...target: Target): RouteOptions<Target> | undefined
   /** The default load shedding; `queued`: requests wait in a queue. */
   shed(queued: boolean): Mechanism<'shed'> | false
+  /** @internal The default limit on the duration of a permit, in milliseconds; undefined: none. */
+  readonly permitTimeoutMs?: number | undefined
   /**
    * The request's headers, in lower case, if the framework is not configured to trust those that proxies set; undefined
    * if it is. `trust` names the setting, for messages; undefined if the framework has none.
@@ -91,7 +93,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.warn = warnOnce(onWarning)
     this.#mistakes = new Mistakes(framework, this.warn, options.gate === undefined)
     this.#addresses = new AddressFlows(ipv6Prefix, this.warn)
-    this.gate = gateOf(options, (queued) => framework.shed(queued))
+    this.gate = gateOf(options, framework)
     this.gate.observe?.((event) => {
       if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
     }, 'error')
@@ -108,13 +110,14 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
    */
   ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const answer = this.#ask(visit)
-    return visit.outer === undefined || answer === undefined ? answer : this.#tellOuter(visit.outer, answer)
+    return visit.outer === undefined ? answer : this.#tellOuter(visit.outer, answer)
   }
 
   #tellOuter(outer: FairRequest, answer: GateAnswer | Promise<GateAnswer>): GateAnswer | Promise<GateAnswer> {
-    if (answer instanceof Promise) return answer.then((decision) => this.#tellOuter(outer, decision))
-    if (answer !== undefined && (!answer.admitted || this.gate.hasFair)) outer.judgedInside()
-    return answer
+    return andThen(answer, (decision) => {
+      if (decision !== undefined && (!decision.admitted || this.gate.hasFair)) outer.judgedInside()
+      return decision
+    })
   }
 
   #ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
@@ -148,8 +151,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     if (when === 'never' || status < 200) return undefined
     if (when === 'near' && status >= 300 && status < 400 && status !== 304) return undefined
     try {
-      const quotas = permit.quotas()
-      return quotas.length === 0 ? undefined : rateLimitFields(quotas, when)
+      return rateLimitFields(permit.quotas(), when)
     } catch (error) {
       this.warn('The quota of a stage failed: responses do not report it.', error)
       return undefined

@@ -85,10 +85,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.isGone) this.#controller.abort()
-    }
+    this.#controller ??= new AbortController()
+    if (this.isGone) this.#controller.abort()
     return this.#controller.signal
   }
 
@@ -147,12 +145,11 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   hold(): () => void {
     const outerDone = this.outer?.hold()
     let held = true
-    this.#holds++
+    this.handlerStarted()
     return () => {
       if (!held) return
       held = false
-      this.#holds--
-      this.#release()
+      this.handlerSettled()
       outerDone?.()
     }
   }
@@ -174,8 +171,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
    */
   responseEnded(aborted: boolean): void {
     if (this.#end !== 'open') return
-    if (this.permit === undefined) this.#end = 'unadmitted'
-    else this.#end = aborted ? 'aborted' : 'ended'
+    this.#end = this.permit === undefined ? 'unadmitted' : aborted ? 'aborted' : 'ended'
     if (this.isGone) {
       this.#controller?.abort()
       this.onGone?.()

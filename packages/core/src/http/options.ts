@@ -1,7 +1,6 @@
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
-import type { Mechanism } from '../admission/stage.js'
-import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
+import { GATE_OPTIONS, type GateOptions, gateFrom } from '../create-gate.js'
 import {
   by,
   type Check,
@@ -17,6 +16,7 @@ import {
 } from '../options.js'
 import { type Flow, requireFlow } from '../path.js'
 import type { NowOrLater } from '../rejection.js'
+import type { Framework } from './http-admission.js'
 import type { OnWarning } from './mistakes.js'
 import type { HttpRefusal } from './refusal.js'
 
@@ -123,7 +123,8 @@ const CHECKS: Readonly<Record<keyof RequestOptions<[]>, Check>> = {
   ipv6Prefix: by(requireInteger, 1, 128),
   clientTimeoutMs: by(requireNumber, 1_000),
   slowBodyMs: (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 0),
-  gate: requireGate,
+  gate: (name, gate) =>
+    typeof (gate as Partial<Gate> | null)?.admit === 'function' || fail(name, 'made by createGate', gate),
 }
 const KNOWN: readonly string[] = [...Object.keys(CHECKS), ...GATE_OPTIONS]
 
@@ -144,23 +145,18 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
       throw new TypeError(`${key} is an option of the gate: give it to createGate, or leave gate out`)
 }
 
-function requireGate(name: string, value: unknown): void {
-  if (typeof (value as Partial<Gate> | null)?.admit !== 'function') fail(name, 'made by createGate', value)
-}
-
 /**
- * The gate for valid options: the user's own, or a new one with FAIR and, unless they say otherwise, the shedding that
- * `shed()` returns. `shed()` is called only then, with true if requests will wait in a queue.
+ * The gate for valid options: the user's own, or a new one with FAIR and, unless they say otherwise, the framework's
+ * shedding and time-out of permits.
  */
 export function gateOf<Target extends readonly unknown[]>(
   options: HttpOptions<Target>,
-  shed: (queued: boolean) => Mechanism<'shed'> | false,
+  framework: Framework<Target>,
 ): Gate {
   if (options.gate !== undefined) return options.gate
-  const gateOptions: Record<string, unknown> = {}
-  for (const key of GATE_OPTIONS) gateOptions[key] = options[key as keyof GateOptions]
-  if (options.shed === undefined) gateOptions['shed'] = shed(typeof options.queue === 'object')
-  return createGate(gateOptions)
+  const { shed = framework.shed(typeof options.queue === 'object'), permitTimeoutMs = framework.permitTimeoutMs } =
+    options
+  return gateFrom({ ...options, shed, permitTimeoutMs } as GateOptions)
 }
 
 type Option<Target extends readonly unknown[], Name extends keyof RequestOptions<Target>> = NonNullable<

@@ -26,6 +26,7 @@ export const OPTION_FAILED: Refusal = refuse('adapter', 'error', false, 1_000)
 /** Reasons that are the service's own fault, so that no policy was violated. */
 const FAULTS: ReadonlySet<string> = new Set(['closed', 'error', 'store-error'])
 const NOT_THE_FLOWS_FAULT: ReadonlySet<string> = new Set(['overload', 'deadline', 'too-wide', ...FAULTS])
+const OVER_QUOTA: ReadonlySet<string> = new Set(['over-quota', 'never'])
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types#'
 
 /**
@@ -55,7 +56,7 @@ export function retryAfterSeconds(retryAfterMs: number, random: Random): number 
  */
 export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: boolean = true): HttpRefusal {
   const status = statusOfRefusal(refusal)
-  const bound = refusal.reason === 'over-quota' || refusal.reason === 'never' ? 'quota' : 'fair share'
+  const bound = OVER_QUOTA.has(refusal.reason) ? 'quota' : 'fair share'
   const [type, title] =
     status === 429
       ? ['quota-exceeded', `This client is over its ${bound}`]
@@ -103,17 +104,19 @@ const MOST = 999_999_999_999_999
  * exhaustion are left out: a client might slow down for no reason.
  */
 export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
-  const policies: string[] = []
-  const states: string[] = []
-  for (const quota of quotas) {
-    const remaining = whole(quota.remaining)
-    if (when === 'near' && quota.remaining >= NEAR * quota.limit && remaining > 0) continue
-    const name = quoted(quota.policy)
-    const window = quota.windowMs === undefined ? '' : `;w=${Math.max(1, secondsOf(quota.windowMs))}`
-    policies.push(`${name};q=${whole(quota.guarantee)}${window}`)
-    states.push(`${name};r=${remaining};t=${secondsOf(quota.resetAfterMs)}`)
+  const told = quotas.filter(
+    ({ remaining, limit }) => when === 'always' || !(remaining >= NEAR * limit && whole(remaining) > 0),
+  )
+  if (told.length === 0) return undefined
+  const listOf = (item: (quota: Quota) => string): string =>
+    told.map((quota) => quoted(quota.policy) + item(quota)).join(', ')
+  return {
+    'RateLimit-Policy': listOf(({ guarantee, windowMs }) => {
+      const window = windowMs === undefined ? '' : `;w=${Math.max(1, secondsOf(windowMs))}`
+      return `;q=${whole(guarantee)}${window}`
+    }),
+    RateLimit: listOf(({ remaining, resetAfterMs }) => `;r=${whole(remaining)};t=${secondsOf(resetAfterMs)}`),
   }
-  return policies.length === 0 ? undefined : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') }
 }
 
 /** A policy's name as it is sent: characters outside of printable ASCII become question marks. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixed } from '../capacity/index.js'
-import { settled } from '../testing/settled.js'
+import { settled } from '../testing/world.js'
 import { queueOf } from './fixtures/queue-of.js'
 
 /**

@@ -4,6 +4,7 @@ import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
 import {
   by,
   type Check,
+  fail,
   type OptionRules,
   requireAbove,
   requireBoolean,
@@ -275,7 +276,7 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
 }
 
 function bandsFrom(bands: readonly BandOptions[]): readonly BandSettings[] {
-  if (!Array.isArray(bands)) throw new TypeError(`bands must be an array, got ${show(bands)}`)
+  if (!Array.isArray(bands)) fail('bands', 'an array', bands)
   requireInteger('bands.length', bands.length, 1, MOST_BANDS)
   const all = Array.from(bands as readonly unknown[], bandFrom)
   const { minShare } = all[0]!
@@ -314,8 +315,7 @@ function capacityFrom(name: string, capacity: unknown, of: string): Capacity {
     requireInteger(name, capacity, 1)
     return fixed(capacity)
   }
-  if (typeof capacity !== 'object' || capacity === null)
-    throw new TypeError(`${name} must be a number of ${of} or a capacity, got ${show(capacity)}`)
+  if (typeof capacity !== 'object' || capacity === null) fail(name, `a number of ${of} or a capacity`, capacity)
   for (const method of CAPACITY_METHODS)
     requireFunction(`${name}.${method}`, (capacity as Record<string, unknown>)[method])
   const { limit, maximum, inFlight } = capacity as Capacity

@@ -1,4 +1,4 @@
-import { requireAbove, requireNumber, requireOptions } from '../options.js'
+import { fail, requireAbove, requireNumber, requireOptions } from '../options.js'
 
 /**
  * Chance of being refused, as a function of load. Pure: the same load always gives the same chance.
@@ -55,7 +55,7 @@ export function logistic(options: LogisticOptions): Curve {
   requireOptions('logistic', options, ['from', 'to', 'edge'])
   const { edge = 0.01, ...range } = options
   requireAbove('edge', edge, 0)
-  if (edge >= 0.5) throw new RangeError(`edge must be a number < 0.5, got ${edge}`)
+  if (edge >= 0.5) fail('edge', 'a number < 0.5', edge)
   const steepness = Math.log((1 - edge) / edge)
   return curveOf('logistic', range, (position) => 1 / (1 + Math.exp(-steepness * (2 * position - 1))))
 }

@@ -234,7 +234,7 @@ export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
   requireOptions('shed', options, SHED_OPTIONS)
   return {
     place: 'shed',
-    stage: ({ clock, random }) => new LoadShedder({ ...options, clock, ...(random === undefined ? {} : { random }) }),
+    stage: ({ clock, random }) => new LoadShedder({ ...options, clock, random } as LoadShedderOptions),
   }
 }
 

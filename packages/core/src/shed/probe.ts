@@ -145,10 +145,7 @@ export class Probe {
 
   /** Takes a reading that the signal pushes. It does not show that timed readings are good, too. */
   push(reading: number, nowMs: number, inFlight: number): void {
-    if (!isGood(reading)) {
-      this.#bad(reading)
-      return
-    }
+    if (!this.#isGood(reading)) return
     this.#count()
     this.#pushed ??= new LiveLoad()
     const held = this.#pushed.held * inFlight
@@ -159,10 +156,7 @@ export class Probe {
 
   /** Takes a reading just after a garbage collection. */
   collected(reading: number, nowMs: number, inFlight: number): void {
-    if (!isGood(reading)) {
-      this.#bad(reading)
-      return
-    }
+    if (!this.#isGood(reading)) return
     this.#count()
     this.#collected.sample(reading, inFlight)
     this.#timed?.collected(reading, inFlight, this.#collected.held)
@@ -189,10 +183,8 @@ export class Probe {
       reserved: this.reserved,
       relief: this.#reliefNow(),
       load: numberOrNull(this.load),
-      probability: this.load >= 0 ? curve.probability(this.load) : 0,
-      probabilities: PRIORITIES.map((one) =>
-        this.load >= 0 ? curve.probability(this.load, riseOf(one, undefined)) : 0,
-      ),
+      probability: this.chance(0),
+      probabilities: PRIORITIES.map((one) => this.chance(riseOf(one, undefined))),
       curve: Array.from({ length: CURVE_STEPS }, (_, i) =>
         curve.probability(curve.from + ((curve.to - curve.from) * i) / (CURVE_STEPS - 1)),
       ),
@@ -229,8 +221,7 @@ export class Probe {
     } catch (error) {
       reading = error
     }
-    if (!isGood(reading)) {
-      this.#bad(reading)
+    if (!this.#isGood(reading)) {
       this.#stale = nowMs - this.#goodAtMs >= STALE_AFTER * this.#everyMs
       return
     }
@@ -277,15 +268,14 @@ export class Probe {
     return Math.max(used, least, this.#pushed?.most(inFlight, this.#timed?.growth) ?? 0)
   }
 
-  #bad(reading: unknown): void {
+  /** Whether a reading is a load; notes the problem if not. */
+  #isGood(reading: unknown): reading is number {
+    if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) return true
     heard(reading)
     this.#badSamples++
     this.#badReason = reading instanceof Error ? `read threw: ${reading.message}` : `bad sample: ${show(reading)}`
+    return false
   }
-}
-
-function isGood(reading: unknown): reading is number {
-  return typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY
 }
 
 function numberOrNull(value: number): number | null {

@@ -34,8 +34,8 @@ const UNSURE_SAMPLES = 3
  * Readings are in any unit; `limit` is the reading at which nothing is left, in that unit.
  */
 export class Reservation {
-  /** The last sample; NaN before the first. */
-  observed: number = Number.NaN
+  /** Requests admitted since the last sample. */
+  admitted = 0
   /** Learned amount that one admission adds; at least 0. */
   growth = 0
   /** Learned amount that one finish takes away; from 0 to `growth`. */
@@ -46,7 +46,6 @@ export class Reservation {
   samples = 0
 
   readonly #limit: number
-  #admitted = 0
   #finished = 0
   #inFlightThen = 0
   // The reading and the requests in flight at the last sample that was learned from.
@@ -75,13 +74,8 @@ export class Reservation {
     this.#limit = limit
   }
 
-  /** Requests admitted since the last sample. */
-  get admitted(): number {
-    return this.#admitted
-  }
-
   admit(requests = 1): void {
-    this.#admitted += requests
+    this.admitted += requests
   }
 
   finish(requests = 1): void {
@@ -93,13 +87,13 @@ export class Reservation {
    * took, and this one took nothing. (If a sample came in between, that sample has already dropped the admission.)
    */
   undo(): void {
-    if (this.#admitted > 0) this.#admitted--
+    if (this.admitted > 0) this.admitted--
   }
 
   /** Takes a good reading; `inFlight` is the number of requests running now. */
   sample(reading: number, inFlight: number): void {
     this.#rose(reading)
-    this.#admittedSince += this.#admitted
+    this.#admittedSince += this.admitted
     this.#finishedSince += this.#finished
     const requests = this.#admittedSince + this.#finishedSince
     const change = reading - this.#learnedAt
@@ -108,12 +102,9 @@ export class Reservation {
       // Requests that came and went since the last sample cancel out: only those present at either end can differ.
       const seen = Math.max(1, Math.min(requests, inFlight + this.#learnedInFlight))
       if (!Number.isNaN(change) && !this.#isCollection(change, seen)) this.#learn(change, requests, seen)
-      this.#learnedAt = reading
-      this.#learnedInFlight = inFlight
-      this.#admittedSince = 0
-      this.#finishedSince = 0
+      this.#learnFrom(reading, inFlight)
     }
-    this.#begin(reading, inFlight)
+    this.#begin(inFlight)
   }
 
   /**
@@ -124,11 +115,8 @@ export class Reservation {
     this.#rose(reading)
     this.#told = true
     this.#held = held
-    this.#learnedAt = reading
-    this.#learnedInFlight = inFlight
-    this.#admittedSince = 0
-    this.#finishedSince = 0
-    this.#begin(reading, inFlight)
+    this.#learnFrom(reading, inFlight)
+    this.#begin(inFlight)
   }
 
   /**
@@ -136,11 +124,11 @@ export class Reservation {
    * the amount that they can take without raising the reading.
    */
   reserved(inFlight: number, reusable = 0): number {
-    const requests = this.#admitted + this.#finished
+    const requests = this.admitted + this.#finished
     if (requests === 0) return 0
-    const gross = this.size * this.#admitted
+    const gross = this.size * this.admitted
     // Finished requests leave garbage and return nothing yet; sizes may vary like an exponential distribution.
-    if (this.#told) return this.size * (this.#admitted + Math.sqrt(this.#admitted))
+    if (this.#told) return this.size * (this.admitted + Math.sqrt(this.admitted))
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
     const given = Math.max(this.release * this.#finished, Math.min(reusable, this.rise * this.#finished))
@@ -149,7 +137,7 @@ export class Reservation {
 
   /** Upper bound of {@link reserved} after `more` further admissions, for any number of finishes meanwhile. */
   most(more: number): number {
-    const admitted = this.#admitted + more
+    const admitted = this.admitted + more
     return this.size * (admitted + Math.sqrt(admitted))
   }
 
@@ -167,9 +155,15 @@ export class Reservation {
     return Math.max(this.growth, this.rise, this.#held)
   }
 
-  #begin(reading: number, inFlight: number): void {
-    this.observed = reading
-    this.#admitted = 0
+  #learnFrom(reading: number, inFlight: number): void {
+    this.#learnedAt = reading
+    this.#learnedInFlight = inFlight
+    this.#admittedSince = 0
+    this.#finishedSince = 0
+  }
+
+  #begin(inFlight: number): void {
+    this.admitted = 0
     this.#finished = 0
     this.#inFlightThen = inFlight
   }
@@ -182,7 +176,7 @@ export class Reservation {
 
   /** Learns from a reading that is higher than the one before, if requests were admitted in between. */
   #rose(reading: number): void {
-    this.#admittedThen += this.#admitted
+    this.#admittedThen += this.admitted
     this.#finishedThen += this.#finished
     const requests = this.#admittedThen + this.#finishedThen
     const rise = Math.max(0, reading - this.#risenFrom)

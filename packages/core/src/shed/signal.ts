@@ -1,12 +1,15 @@
 import type { Clock } from '../clock.js'
 import {
+  by,
+  type Check,
+  fail,
   requireAbove,
   requireFunction,
+  requireGiven,
   requireNumber,
   requireOneOf,
   requireOptions,
   requireText,
-  show,
 } from '../options.js'
 import type { Random } from '../random.js'
 import { type Curve, logistic } from './curve.js'
@@ -138,7 +141,10 @@ export const SHED_OPTIONS: readonly string[] = [
   'trickleMs',
 ]
 const OF_A_FUNCTION = ['from', 'to', 'curve'] as const
-const KINDS = ['reserved', 'sampled', 'live'] as const
+const SIGNAL_CHECKS: Readonly<Partial<Record<keyof LoadSignal, Check>>> = {
+  kind: by(requireOneOf, ['reserved', 'sampled', 'live']),
+  limit: by(requireAbove, 0),
+}
 
 /**
  * The signals that valid options describe. Throws a `RangeError` or `TypeError` that names the option and its value.
@@ -156,12 +162,11 @@ export function signalsOf(options: LoadShedderOptions): readonly LoadSignal[] {
     requireSignal('signal', signal)
     return [signal]
   }
-  if (!Array.isArray(signals) || signals.length === 0)
-    throw new TypeError(`signals must be an array of at least one signal, got ${show(signals)}`)
+  if (!Array.isArray(signals) || signals.length === 0) fail('signals', 'an array of at least one signal', signals)
   for (const [index, one] of signals.entries()) {
     requireSignal(`signals[${index}]`, one)
     if (signals.findIndex((other) => other.name === one.name) !== index)
-      throw new TypeError(`signals[${index}].name must be unique, got ${show(one.name)}`)
+      fail(`signals[${index}].name`, 'unique', one.name)
   }
   return signals
 }
@@ -180,18 +185,15 @@ function signalOf(read: () => number, { from, to, curve }: ShedOptions): LoadSig
 }
 
 function requireSignal(name: string, signal: LoadSignal | (() => number)): asserts signal is LoadSignal {
-  if (typeof signal !== 'object' || signal === null)
-    throw new TypeError(`${name} must be a signal: { name, curve, read }, got ${show(signal)}`)
+  if (typeof signal !== 'object' || signal === null) fail(name, 'a signal: { name, curve, read }', signal)
   requireText(`${name}.name`, signal.name)
   requireFunction(`${name}.read`, signal.read)
   requireCurve(`${name}.curve`, signal.curve)
-  if (signal.kind !== undefined) requireOneOf(`${name}.kind`, signal.kind, KINDS)
-  if (signal.limit !== undefined) requireAbove(`${name}.limit`, signal.limit, 0)
+  requireGiven(SIGNAL_CHECKS, signal, `${name}.`)
 }
 
 function requireCurve(name: string, curve: Curve): void {
-  if (typeof curve !== 'object' || curve === null)
-    throw new TypeError(`${name} must be a curve: { from, to, probability }, got ${show(curve)}`)
+  if (typeof curve !== 'object' || curve === null) fail(name, 'a curve: { from, to, probability }', curve)
   requireNumber(`${name}.from`, curve.from, 0)
   requireAbove(`${name}.to`, curve.to, curve.from)
   requireFunction(`${name}.probability`, curve.probability)

@@ -1,7 +1,7 @@
 import type { GateEvent } from '../admission/events.js'
 import type { Gate } from '../admission/gate.js'
 import type { Refusal } from '../admission/refusal.js'
-import { requireAbove, requireFunction, requireOptions, requireText, show } from '../options.js'
+import { fail, requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
 import { safeWeight } from '../weight.js'
 import { FairnessWindow } from './fairness.js'
 import type { InstrumentKey } from './instruments.js'
@@ -69,7 +69,7 @@ export class GateTelemetry {
   /** Listens to the gate until closed. Throws a `TypeError` or `RangeError` that names the option and its value. */
   constructor(gate: Gate, options: TelemetryOptions, record: RecordValue) {
     if (typeof gate !== 'object' || gate === null || typeof gate.observe !== 'function')
-      throw new TypeError(`gate must be made by createGate, or be that of an adapter, got ${show(gate)}`)
+      fail('gate', 'made by createGate, or be that of an adapter', gate)
     requireOptions('telemetry', options, TELEMETRY_OPTIONS)
     const { name = gate.name, weightOf = () => 1, fairnessWindowMs = 20_000 } = options
     requireText('name', name)

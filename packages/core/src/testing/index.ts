@@ -4,9 +4,14 @@
  * @module @fairlead/core/testing
  */
 
-export { type LimitStage, type LimitStageOptions, limitStage } from './limit-stage.js'
 export { type ManualClock, manualClock } from './manual-clock.js'
-export { type ProbedPassage, type ProbeStage, probeStage } from './probe-stage.js'
 export { seededRandom } from './seeded-random.js'
-export { settled } from './settled.js'
-export { World } from './world.js'
+export {
+  type LimitStage,
+  type LimitStageOptions,
+  limitStage,
+  type ProbedPassage,
+  type ProbeStage,
+  probeStage,
+} from './stages.js'
+export { settled, World } from './world.js'

@@ -45,3 +45,8 @@ export class World {
     this.clock.advance(untilMs - this.clock())
   }
 }
+
+/** Lets the callbacks of settled promises run. */
+export async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+}

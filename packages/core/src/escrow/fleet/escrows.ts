@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../clock.js'
-import { requireFunction, requireNumber, requireOptions, requireText, show } from '../../options.js'
+import { fail, requireFunction, requireNumber, requireOptions, requireText } from '../../options.js'
 import { randomId, systemRandom } from '../../random.js'
 import { andThen } from '../../rejection.js'
 import { requireWeight } from '../../weight.js'
@@ -329,7 +329,7 @@ export class FederatedFairEscrow extends DrawingEscrow {
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FederatedEscrowOptions) {
     const { region, pool } = options ?? {}
-    if (!(pool instanceof RegionFairPool)) throw new TypeError(`pool must be a RegionFairPool, got ${show(pool)}`)
+    if (!(pool instanceof RegionFairPool)) fail('pool', 'a RegionFairPool', pool)
     const drawing = drawingSettings('escrow', options, ['region', 'pool'], pool.clock)
     requireText('region', region)
     const { terms, store } = pool

@@ -4,8 +4,8 @@ import type { SharedOptions, SharedSettings } from '../options.js'
 
 /** There is no primary process: only a link shares a clock, and it brings the code for that. */
 export function sharedSettings(options: SharedOptions | false | undefined): SharedSettings | undefined {
-  if (!options || options.link === undefined) return undefined
-  return { ...options, name: options.name ?? 'default', link: options.link }
+  const { name = 'default', link, ...rest } = options || {}
+  return link && { ...rest, name, link }
 }
 
 export class SharedClockRule {

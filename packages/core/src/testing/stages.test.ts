@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
-import { limitStage } from './limit-stage.js'
+import { limitStage } from './stages.js'
 
 describe('limitStage', () => {
   it('lets as many run, and as many wait in line, as it was told, and refuses the rest', async () => {
