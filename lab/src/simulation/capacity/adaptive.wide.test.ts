@@ -4,6 +4,8 @@ import {
   afterShortage,
   alternating,
   CACHED,
+  FALL_S,
+  fallen,
   HOLD_OUTS,
   NEEDED,
   SHORTAGE_MS,
@@ -79,6 +81,24 @@ describe('adaptive, behind a cache', () => {
       expect(Math.min(...served) / best, `${served}`).toBeGreaterThan(0.75)
       expect(mean(runs.flat(), (each) => each.served) / best).toBeGreaterThan(machine.thrashing === 0.1 ? 0.92 : 0.86)
     }
+  })
+})
+
+describe('adaptive, where requests are given up', () => {
+  it.each([
+    [200, 'exponential', 0.5],
+    [300, 'exponential', 0.6],
+    [1_000, 'exponential', 0.6],
+    [300, 'none', 0.75],
+    [1_000, 'none', 0.75],
+  ] as const)('comes down in a fall and up after it: after %d ms, spread %s', (timeoutMs, spread, least) => {
+    const served = (run: Second[], fromS: number, toS: number): number =>
+      mean(run.slice(fromS, toS), (each) => each.served)
+    const runs = SEEDS.slice(0, 6).map((seed) => simulate(adaptive(), fallen(timeoutMs, spread, seed)))
+    const fell = runs.map((run) => served(run, FALL_S.from, FALL_S.until) / 60)
+    const after = runs.map((run) => served(run, FALL_S.until + 20, FALL_S.end) / 320)
+    expect(fell.reduce((sum, share) => sum + share, 0) / fell.length, `${fell}`).toBeGreaterThan(least)
+    expect(Math.min(...after), `${after}`).toBeGreaterThan(0.9)
   })
 })
 

@@ -109,6 +109,20 @@ export const HOLD_OUTS: readonly Trial[] = [
   trial('200 cores, then 400, 100 ms', [sharing(200, 100), sharing(400, 100)], [2001, 3997, 1999]),
 ]
 
+/** Full demand in {@link fallen}: a minute before the fall, half a minute in it, two and a half minutes after it. */
+export const FALL_S = { from: 60, until: 90, end: 240 } as const
+
+/**
+ * Sixteen cores of 50 ms, of which thirteen are gone for half a minute, where requests are given up after `timeoutMs`.
+ */
+export function fallen(timeoutMs: number, spread: 'exponential' | 'none', seed: number): Scenario {
+  const stretches = [16, 3, 16].map((cores, at) => ({
+    forMs: 1_000 * [FALL_S.from, FALL_S.until - FALL_S.from, FALL_S.end - FALL_S.until][at]!,
+    machine: sharing(cores, 50, { timeoutMs, spread }),
+  }))
+  return { seed, stretches }
+}
+
 /**
  * Sixteen cores behind a cache: hits take a millisecond, use no core, and hide the thrashing of the cores from
  * averages.

@@ -8,6 +8,7 @@ import { Climb } from './climb.js'
 interface Service {
   workMs: (random: Random) => number
   speed: (running: number, ms: number) => number
+  timeoutMs?: number
 }
 
 interface Running {
@@ -19,8 +20,16 @@ interface Running {
 /** A request that needs less than this uses no shared resource. */
 const QUICK_MS = 2
 
-/** Lets the climb see `forMs` of a service that is always full. Returns the limits. */
-function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1): number[] {
+/**
+ * Lets the climb see `forMs` of a service that is always full, and gives up requests after `timeoutMs`. Returns the
+ * limits.
+ */
+function run(
+  climb: Climb,
+  forMs: number,
+  { workMs, speed, timeoutMs = Number.POSITIVE_INFINITY }: Service,
+  seed = 1,
+): number[] {
   const random = seededRandom(seed)
   const limits = [climb.limit]
   let running: Running[] = []
@@ -37,12 +46,12 @@ function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1):
     const ended: Running[] = []
     for (const one of running) {
       one.leftMs -= one.shares ? each : 1
-      if (one.leftMs <= 0) ended.push(one)
+      if (one.leftMs <= 0 || ms + 1 - one.startedMs >= timeoutMs) ended.push(one)
     }
-    if (ended.length > 0) running = running.filter(({ leftMs }) => leftMs > 0)
-    for (const { startedMs, shares } of ended) {
+    if (ended.length > 0) running = running.filter((one) => !ended.includes(one))
+    for (const { startedMs, shares, leftMs } of ended) {
       if (shares) sharing--
-      climb.complete(ms + 1 - startedMs)
+      climb.complete(ms + 1 - startedMs, leftMs <= 0)
     }
     if (climb.limit !== limits.at(-1)) limits.push(climb.limit)
   }
@@ -105,6 +114,27 @@ describe('Climb', () => {
     const misses = exponential(50)
     const mixed = kneeAt(16, (random) => (random() < hits ? 1 : misses(random)), 0.5)
     for (const limit of climbed(8, mixed)) expect(limit).toBeLessThanOrEqual(40)
+  })
+
+  it.each([60, 100, 200])(
+    'is not misled by a time-out, which shows the same duration at all levels: %d ms',
+    (timeoutMs) => {
+      for (const limit of climbed(8, { ...kneeAt(30, exponential(50), 0.1), timeoutMs })) {
+        expect(limit).toBeLessThanOrEqual(80)
+      }
+    },
+  )
+
+  it('goes on where some time out, whatever the level', () => {
+    const some: Service = { ...free((random) => (random() < 0.5 ? 1e9 : 50)), timeoutMs: 1_000 }
+    expect(climbed(8, some).filter((limit) => limit < 640).length).toBeLessThanOrEqual(1)
+  })
+
+  it('does not go on while requests end and none succeeds', () => {
+    const climb = new Climb(20, 1_000)
+    expect(run(climb, 60_000, { ...free(() => 1e9), timeoutMs: 300 })).toEqual([20])
+    expect(climb.ended).toBe(false)
+    expect(run(climb, 20_000, free()).length).toBeGreaterThan(4)
   })
 
   it('goes on while nothing ends at all: nothing says then that there is too much', () => {

@@ -46,7 +46,9 @@ class LevelTally {
   ms = 0
   /** Sum of the number in flight over time. */
   area = 0
+  /** Requests that ended, and those of them that succeeded. */
   ends = 0
+  successes = 0
   durationsMs = 0
 
   /** Mean number in flight. */
@@ -54,8 +56,9 @@ class LevelTally {
     return this.area / this.ms
   }
 
+  /** Throughput: of requests that succeeded. */
   get perMs(): number {
-    return this.ends / this.ms
+    return this.successes / this.ms
   }
 
   pass(elapsedMs: number, inFlight: number): void {
@@ -63,15 +66,17 @@ class LevelTally {
     this.area += elapsedMs * inFlight
   }
 
-  end(durationMs: number): void {
+  end(durationMs: number, success: boolean): void {
     this.ends++
+    if (success) this.successes++
     if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.durationsMs += durationMs
   }
 
-  add({ ms, area, ends, durationsMs }: LevelTally): void {
+  add({ ms, area, ends, successes, durationsMs }: LevelTally): void {
     this.ms += ms
     this.area += area
     this.ends += ends
+    this.successes += successes
     this.durationsMs += durationsMs
   }
 
@@ -80,6 +85,7 @@ class LevelTally {
     this.ms *= kept
     this.area *= kept
     this.ends *= kept
+    this.successes *= kept
     this.durationsMs *= kept
   }
 }
@@ -94,6 +100,9 @@ class LevelTally {
  * second, *and* requests have surely become slower: at the same age, fewer of them end than at all lower levels, by
  * 2.33 standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the
  * ends at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm.
+ *
+ * A request that ends without success counts as one that still runs: at that age it was given up, and has not ended. So
+ * time-outs, which end at the same age at all levels, hide nothing. While all end so, a higher level cannot be better.
  *
  * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have
  * become slower, at any level, because a service downstream did. That round begins once no more are in flight than its
@@ -135,9 +144,10 @@ export class Climb {
   /** The level seemed too high, and the round continues. */
   #suspicious = false
   #doubt: Doubt | undefined
-  /** Time with waiting requests in the round, completions in it, and the time at the last of them. */
+  /** Time with waiting requests in the round, completions in it, those with success, and the time at the last one. */
   #fullMs = 0
   #completions = 0
+  #successes = 0
   #lastEndMs = 0
   /** True above a half of the limit, until less than a quarter is in flight. */
   #near = false
@@ -215,16 +225,22 @@ export class Climb {
     this.#ages.start()
   }
 
-  /** A request ended after `durationMs`; `known`: the duration is typical of requests. */
-  complete(durationMs: number, known = true): void {
-    const counts = known && this.#settlingMs <= 0
-    this.#ages.end(durationMs, counts)
+  /** A request ended after `durationMs`, with or without success. */
+  complete(durationMs: number, success = true): void {
+    const counts = this.#settlingMs <= 0
+    this.#ages.end(durationMs, counts, success)
     if (!counts) return
-    this.#here.end(durationMs)
+    this.#here.end(durationMs, success)
     if (!this.#open) return
     this.#completions++
+    if (success) this.#successes++
     this.#lastEndMs = this.#fullMs
     if (this.#isOver) this.#judge()
+  }
+
+  /** A request ended without success so soon that it says nothing. */
+  passOver(durationMs: number): void {
+    this.#ages.end(durationMs, this.#settlingMs <= 0, false)
   }
 
   /** A request was admitted, and did not run. */
@@ -237,11 +253,11 @@ export class Climb {
     if (this.#here.ms < this.#leastMs) return false
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
-    if (this.#completions >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
+    if (this.#successes >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
     if (this.careful || this.#fullMs < longer * LONGEST_MS) return false
     const silent = this.#completions === 0 || this.#fullMs - this.#lastEndMs >= LONGEST_MS
-    if (this.#completions < LEAST && !silent) return false
-    return this.#doubt === undefined || this.#completions >= CAREFUL_ENOUGH
+    if (this.#successes < LEAST && !silent) return false
+    return this.#doubt === undefined || this.#successes >= CAREFUL_ENOUGH
   }
 
   /** Halves the weight of what was measured, while the climb has not begun. */
@@ -283,6 +299,7 @@ export class Climb {
     this.#fullMs = 0
     this.#lastEndMs = 0
     this.#completions = 0
+    this.#successes = 0
   }
 
   #judge(): void {
@@ -314,6 +331,8 @@ export class Climb {
       this.#forget()
       enough = undefined
     }
+    // Requests end, and none succeeds: a higher level cannot be better.
+    if (!enough && here.ends > 0 && here.successes === 0) return
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
       this.#limit = Math.max(this.#min, Math.round(enough.level))

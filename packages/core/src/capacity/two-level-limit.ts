@@ -29,8 +29,10 @@ const LONGEST_SETTLE_MS = 60_000
 
 /** The measurements of a window. */
 export interface WindowReading extends SwingReading {
-  /** Mean duration in milliseconds. */
+  /** Time in flight for each request that succeeded, in milliseconds. */
   readonly durationMs: number
+  /** The same for each that ended, with or without success. */
+  readonly lastedMs: number
   /** Mean number of slots taken. */
   readonly meanInFlight: number
   /** Most slots taken at once. */
@@ -89,6 +91,8 @@ export class TwoLevelLimit {
   #windowsSinceLook: number = LOOK_EVERY - 1
   #calmWindows = 0
   #settleMs = 0
+  /** Time in flight for each request that ended in the last window. */
+  #lastedMs = 0
   readonly #swing: Swing
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
@@ -141,8 +145,9 @@ export class TwoLevelLimit {
 
   /** Takes the measurements of a window, and sets the limit for the next one. */
   read(reading: WindowReading): void {
-    const { durationMs, meanInFlight, peak, meanWidth } = reading
+    const { durationMs, lastedMs, meanInFlight, peak, meanWidth } = reading
     this.#settleMs = 0
+    this.#lastedMs = lastedMs
     if (!(durationMs > 0)) return
     // Full means that one more would not have fitted; slots that are free because the next request is wide are not
     // idle.
@@ -150,7 +155,7 @@ export class TwoLevelLimit {
     const busy = full && meanInFlight >= BUSY * (this.#limit - Math.max(0, meanWidth - 1))
     if (this.#looking) {
       if (busy) this.#compare(durationMs)
-      else this.#return(durationMs)
+      else this.#return()
     } else if (busy) {
       // The baseline of a shorter window is that of a moment.
       if (this.#swing.read(reading)) this.#windowsSinceLook = LOOK_EVERY
@@ -173,7 +178,7 @@ export class TwoLevelLimit {
       this.#windowsSinceLook > 1 &&
       (ratio > Math.max(SURPRISINGLY_LONG, swing) || ratio < Math.min(SURPRISINGLY_SHORT, 1 / swing))
     if (surprising || this.#windowsSinceLook >= LOOK_EVERY || this.#level < CONFIRMED * this.#confirmed) {
-      this.#look(durationMs)
+      this.#look()
       return
     }
     this.#calmWindows = ratio < CALM ? this.#calmWindows + 1 : 0
@@ -187,10 +192,10 @@ export class TwoLevelLimit {
     if (change > 0 || ratio > swing) this.#setLevel(this.#level + change)
   }
 
-  #look(durationMs: number): void {
+  #look(): void {
     this.#looking = true
     this.#limit = Math.max(this.#min, Math.floor(LOWER * this.#level))
-    this.#settle(durationMs)
+    this.#settle()
   }
 
   #compare(lowerMs: number): void {
@@ -199,7 +204,7 @@ export class TwoLevelLimit {
       this.#baselineMs = lowerMs
       this.#durationMs = lowerMs
       this.#measuredAt = this.#limit
-      this.#look(lowerMs)
+      this.#look()
       return
     }
     const before = this.#baselineMs
@@ -210,17 +215,17 @@ export class TwoLevelLimit {
     this.#confirmed = this.#level
     this.#windowsSinceLook = 0
     this.#calmWindows = 0
-    this.#return(lowerMs)
+    this.#return()
   }
 
-  #return(durationMs: number): void {
+  #return(): void {
     this.#looking = false
     this.#setLevel(this.#level)
-    this.#settle(durationMs)
+    this.#settle()
   }
 
-  #settle(durationMs: number): void {
-    this.#settleMs = Math.min(durationMs, LONGEST_SETTLE_MS)
+  #settle(): void {
+    this.#settleMs = Math.min(this.#lastedMs, LONGEST_SETTLE_MS)
   }
 
   #setLevel(level: number): void {
