@@ -8,7 +8,9 @@ import {
   fallen,
   HOLD_OUTS,
   NEEDED,
+  queueless,
   SHORTAGE_MS,
+  STREAMS,
   SWINGING_ASKED,
   swinging,
   swingingBehindCores,
@@ -114,6 +116,33 @@ describe('adaptive, where nothing runs short', () => {
     // A few climbs end too soon, because hardly any requests end in a round. The next ones compensate.
     expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
     expect(fifth[0], `${fifth}`).toBeGreaterThan(0.9)
+  })
+
+  it.each([...UNBOUNDED.filter(({ together }) => together === undefined), STREAMS])(
+    'does so without a queue: $name',
+    (service) => {
+      const asked = (NEEDED / service.meanMs) * 1_000
+      const seeds = SEEDS.slice(0, service.meanMs < 500 ? 1 : 4)
+      const runs = seeds.map((seed) => simulate(adaptive(), queueless(service, seed)))
+      const first = mean(
+        runs.flatMap((run) => run.slice(0, 60)),
+        ({ served }) => served,
+      )
+      const fifth = runs.map((run) => mean(run.slice(240), ({ served }) => served) / asked)
+      expect(first / asked).toBeGreaterThan(0.7)
+      expect(Math.min(...fifth), `${fifth}`).toBeGreaterThan(0.95)
+    },
+  )
+
+  it('grows where streams fill the slots, among quick requests', () => {
+    const asked = (NEEDED / STREAMS.meanMs) * 1_000
+    for (const seed of SEEDS.slice(0, 4)) {
+      const scenario = unbounded(STREAMS, seed)
+      const stretches = scenario.stretches.map((stretch) => ({ ...stretch, forMs: 900_000 }))
+      const run = simulate(adaptive(), { ...scenario, stretches })
+      expect(mean(run.slice(60, 300), ({ served }) => served) / asked).toBeGreaterThan(0.5)
+      expect(mean(run.slice(300), ({ served }) => served) / asked).toBeGreaterThan(0.85)
+    }
   })
 
   it.each(UNBOUNDED)('grows to what is asked after it was full at five: $name', (service) => {

@@ -168,6 +168,13 @@ export const UNBOUNDED: readonly Unbounded[] = [
   { name: '5 s, 40 arrive at once', lastingMs: () => 5_000, meanMs: 5_000, together: 40 },
 ]
 
+/** Streams of ten minutes among quick requests: nothing ends while they fill a limit. */
+export const STREAMS: Unbounded = {
+  name: '20 ms, 1 % of them 10 min',
+  lastingMs: (random) => (random() < 0.01 ? exponential(random, 600_000) : exponential(random, 20)),
+  meanMs: 6_020,
+}
+
 /** A wait of 50 to 250 ms that rises and falls for all requests together, in waves of `periodMs`. */
 export function swinging(periodMs: number): Unbounded {
   return {
@@ -202,6 +209,11 @@ export const SWINGING_ASKED = 256
 /** Five minutes of an unbounded service, with requests that leave after two seconds in the queue. */
 export function unbounded(service: Unbounded, seed: number): Scenario {
   return { seed, stretches: [stretchOf(service, 300_000)], maxWaiting: NEEDED, patienceMs: 2_000 }
+}
+
+/** The same without a queue: a request that finds no free slot leaves at once, so slots are free for moments. */
+export function queueless(service: Unbounded, seed: number): Scenario {
+  return { ...unbounded(service, seed), maxWaiting: 0, patienceMs: 0 }
 }
 
 /** Duration of the shortage in {@link afterShortage}, until capacity is free. */

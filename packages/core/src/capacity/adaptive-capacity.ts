@@ -42,6 +42,8 @@ export interface AdaptiveSnapshot {
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
+/** Mean durations without an end that a later climb waits for, and at least the time between climbs. */
+const SILENCE = 5
 /**
  * Losses in a row after which the limit is halved: the least number; the least multiple of the limit, because requests
  * that started together are lost together; and the least multiple of the usual distance between two successes, which
@@ -233,7 +235,8 @@ export class AdaptiveCapacity implements Capacity {
   }
 
   #nextClimb(careful: boolean): Climb {
-    return new Climb(this.#rule.limit, this.maximum, careful, this.#min, this.#rule.windowMs)
+    const silenceMs = careful ? Math.max(CLIMB_EVERY_MS, SILENCE * this.#window.typicalMs) : undefined
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#min, this.#rule.windowMs, silenceMs)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
@@ -245,6 +248,13 @@ export class AdaptiveCapacity implements Capacity {
     this.#vainMs = careful && limit > from ? 0 : spentMs
     this.#fullMs = 0
     this.#open(settleMs)
+  }
+
+  /** Reads the window of a look that has lasted for long enough, though little or nothing has ended. */
+  #cutLook(): void {
+    if (!this.#rule.looking || this.#climb?.underWay || this.#window.elapsedMs <= this.#rule.lookMs) return
+    this.#rule.read(this.#window, true)
+    this.#open(this.#rule.settleMs)
   }
 
   /** Begins the next window now, or with the first release after `settleMs`. */
@@ -262,6 +272,7 @@ export class AdaptiveCapacity implements Capacity {
     const { inFlight } = this
     this.#settleMs -= elapsedMs
     this.#window.pass(elapsedMs, inFlight)
+    this.#cutLook()
     if (this.#slots.fits(this.#asked, this.limit)) {
       this.#climb?.pass(elapsedMs, false, inFlight)
     } else if (this.#climb) {

@@ -181,19 +181,37 @@ describe('Climb', () => {
       highest = Math.max(highest, climb.limit)
       return highest > climb.limit ? 1e-6 : Math.min(1, 20 / running)
     }
-    run(climb, 10_000, { workMs: about(50), speed: stuckThen })
+    run(climb, 2_000, { workMs: about(50), speed: stuckThen })
     expect([highest, climb.limit]).toEqual([40, 20])
     const measuresAgain = (): void => {
       climb.pass(1, false, 0)
       expect([climb.limit, climb.ended, climb.underWay]).toEqual([20, false, true])
     }
-    for (let ms = 0; ms < 5_000; ms++) {
+    for (let ms = 0; ms < 500; ms++) {
       climb.pass(1, true, 21)
       climb.complete(50)
     }
     measuresAgain()
     for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true, climb.limit)
     measuresAgain()
+  })
+
+  it('does not wait for requests of minutes to go down to a lower level', () => {
+    const climb = new Climb(20, 1_000)
+    // Quick ones have become slow at 40, and 30 of those in flight last for minutes.
+    while (climb.limit === 20) {
+      climb.start()
+      climb.pass(1, true, 20)
+      climb.complete(1)
+    }
+    for (let ms = 0; climb.limit === 40 && ms < 60_000; ms++) {
+      climb.start()
+      climb.pass(1, true, 40)
+      if (ms % 2 === 1) climb.complete(100)
+    }
+    expect(climb).toMatchObject({ limit: 20, ended: false })
+    for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true, 30)
+    expect(climb).toMatchObject({ limit: 40, ended: true })
   })
 
   it('is not misled by requests that start together and last equally long', () => {
@@ -240,16 +258,27 @@ describe('Climb', () => {
     expect(Math.max(...spent) - Math.min(...spent)).toBeGreaterThan(1_400)
   })
 
-  it('counts only time in which somebody waits, without a break', () => {
+  it('counts only time in which somebody waits, and goes on after a break: a slot may be free until the next comes', () => {
     const climb = new Climb(20, 1_000)
-    for (let i = 0; i < 1_000; i++) {
-      for (let ms = 0; ms < 150; ms++) {
+    for (let waitedMs = 0; waitedMs < 200; waitedMs += 10) {
+      expect(climb.limit).toBe(20)
+      for (let ms = 0; ms < 10; ms++) {
         climb.pass(1, true, climb.limit)
         climb.complete(50)
       }
+      if (climb.limit > 20) break
       expect(climb.underWay).toBe(true)
-      climb.pass(1, false, 20)
+      climb.pass(100, false, 19)
       expect(climb.underWay).toBe(false)
+    }
+    expect(climb.limit).toBe(40)
+  })
+
+  it('begins a round anew after hardly anything was in flight', () => {
+    const climb = new Climb(20, 1_000)
+    for (let i = 0; i < 100; i++) {
+      for (let ms = 0; ms < 150; ms++) climb.pass(1, true, 20)
+      climb.pass(1, false, 4)
     }
     expect(climb.limit).toBe(20)
   })
@@ -277,6 +306,8 @@ describe('Climb', () => {
     expect(slow.spentMs).toBeGreaterThan(20_000)
     const never = free(() => Number.POSITIVE_INFINITY)
     expect(careful(never)).toMatchObject({ ended: false, limit: 30 })
+    const patient = new Climb(30, 1_000, true, 1, 0, 60_000)
+    expect(run(patient, 130_000, never)).toEqual([30, 60, 120])
     expect(careful(free(), 480)).toMatchObject({ ended: true, limit: 480 })
   })
 

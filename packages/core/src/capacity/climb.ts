@@ -19,6 +19,11 @@ const CAREFUL_ENOUGH = 30
 const UNFINISHED = 3
 /** Number of ends of which none happens by chance once in twenty times. */
 const UNLIKELY = 3
+/**
+ * A queue inside the service drains in a mean duration, by Little's law; in five, if four fifths of the requests are
+ * hits of a cache. After this multiple, those that still run are no queue but long, and would hold up all others.
+ */
+const DRAINED = 20
 /** Completions for which the longest round waits, as long as requests end. */
 const LEAST = 10
 /**
@@ -39,6 +44,9 @@ const SURE = 2.33
 interface Doubt {
   readonly lower: number
   readonly table: LifeTable
+  readonly upper: number
+  /** Time after which what is in flight above the lower level is no queue. */
+  readonly longestMs: number
 }
 
 /** Sums over some time. */
@@ -106,7 +114,8 @@ class LevelTally {
  *
  * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have
  * become slower, at any level, because a service downstream did. That round begins once no more are in flight than its
- * level allows, and waits for 30 completions. The climb ends if the requests of the higher level were slower than
+ * level allows, or the climb ends at the upper level after twenty mean durations without that: a queue in the service
+ * would be gone. It waits for 30 completions, and the climb ends if the requests of the higher level were slower than
  * these, too, by one standard error; otherwise it goes on from here, with this round as its only data.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s. After that it waits for ten, since a few ends prove nothing and
@@ -121,9 +130,9 @@ class LevelTally {
  * the start of slow requests, and the quick ones alone. It is forgotten if fewer end now than the number in flight
  * explains, the inverse of the throughput at most: then the service has become another.
  *
- * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
- * longest time, but wait for 30 completions, from one whole mean duration after the step on. So the number of requests,
- * not the time, decides when a service of slow requests is found to have room.
+ * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds wait for
+ * 30 successes, from one whole mean duration after the step on, and go on without only after a long silence. So the
+ * number of requests, not the time, decides when a service of slow requests is found to have room.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -133,6 +142,7 @@ export class Climb {
   readonly #max: number
   readonly #min: number
   readonly #leastMs: number
+  readonly #silenceMs: number
   readonly #rounds: LevelTally[] = []
   /** The data of all rounds before this one. */
   #lower: LifeTable = new LifeTable()
@@ -141,6 +151,8 @@ export class Climb {
   #ended = false
   /** Requests have been waiting since the round began. */
   #open = false
+  /** They did so, in this round. */
+  #paused = false
   /** The level seemed too high, and the round continues. */
   #suspicious = false
   #doubt: Doubt | undefined
@@ -163,10 +175,12 @@ export class Climb {
 
   /**
    * `from`, `max` and `min` are whole numbers, 1 <= min <= from <= max; `leastMs`: time over which a round must
-   * average, because all requests become slower and quicker together.
+   * average, because all requests become slower and quicker together; `silenceMs`: time without an end after which a
+   * round is over.
    */
-  constructor(from: number, max: number, careful = false, min = 1, leastMs = 0) {
+  constructor(from: number, max: number, careful = false, min = 1, leastMs = 0, silenceMs?: number) {
     this.#min = min
+    this.#silenceMs = silenceMs ?? (careful ? Number.POSITIVE_INFINITY : LONGEST_MS)
     this.#leastMs = leastMs
     this.from = from
     this.#limit = from
@@ -211,7 +225,8 @@ export class Climb {
     this.#settlingMs = Math.max(0, this.#settlingMs - elapsedMs)
     this.#here.pass(countedMs, inFlight)
     if (this.#doubt ? inFlight > this.#limit : !full) {
-      this.#open = false
+      this.#pause()
+      if (this.#doubt && this.#here.ms > this.#doubt.longestMs) this.#end(this.#doubt.upper)
       return
     }
     if (!this.#open) this.#begin()
@@ -254,14 +269,15 @@ export class Climb {
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
     if (this.#successes >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
-    if (this.careful || this.#fullMs < longer * LONGEST_MS) return false
-    const silent = this.#completions === 0 || this.#fullMs - this.#lastEndMs >= LONGEST_MS
-    if (this.#successes < LEAST && !silent) return false
+    if (this.#fullMs < longer * this.#silenceMs) return false
+    const silent = this.#fullMs - this.#lastEndMs >= this.#silenceMs
+    if (!silent && (this.careful || this.#successes < LEAST)) return false
     return this.#doubt === undefined || this.#successes >= CAREFUL_ENOUGH
   }
 
   /** Halves the weight of what was measured, while the climb has not begun. */
   fade(): void {
+    this.#paused = false
     if (!this.#near) this.#keep()
     this.#restart()
     this.#lower.fade(0.5)
@@ -273,6 +289,7 @@ export class Climb {
     if (!this.#near) this.#keep()
     this.#near = !this.#near
     this.#open = false
+    this.#paused = false
     this.#restart()
   }
 
@@ -291,9 +308,16 @@ export class Climb {
     this.#settlingMs = this.#settleMs
   }
 
+  /** Nobody waits: the round goes on once somebody does, unless its level must be reached first. */
+  #pause(): void {
+    this.#paused = this.#open ? this.#doubt === undefined : this.#paused
+    this.#open = false
+  }
+
   #begin(): void {
-    if (this.#doubt) this.#settle()
     this.#open = true
+    if (this.#paused) return
+    if (this.#doubt) this.#settle()
     this.#suspicious = false
     this.#undone = false
     this.#fullMs = 0
@@ -304,6 +328,7 @@ export class Climb {
 
   #judge(): void {
     this.#open = false
+    this.#paused = false
     // No request ended: either all running ones are slow, or none has run.
     if (this.#here.ends > 0 || !this.#undone) this.#compare()
   }
@@ -335,8 +360,15 @@ export class Climb {
     if (!enough && here.ends > 0 && here.successes === 0) return
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
+      const upper = this.#limit
       this.#limit = Math.max(this.#min, Math.round(enough.level))
-      this.#doubt = { lower: this.#limit, table }
+      this.#doubt = {
+        lower: this.#limit,
+        table,
+        upper,
+        longestMs: Math.max(LONGEST_MS, (DRAINED * here.area) / here.ends),
+      }
+      this.#restart()
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true

@@ -47,6 +47,27 @@ describe('TwoLevelLimit', () => {
     expect(rule.looking).toBe(false)
   })
 
+  it('ends a look by what it has shown in four windows, and takes nothing away if that is little', () => {
+    const rule = new TwoLevelLimit(20, 1, 1_000)
+    steady(rule, 1, () => 100)
+    expect(rule).toMatchObject({ looking: true, lookMs: 100 + 4 * 500 })
+    const nothing = {
+      durationMs: Number.NaN,
+      lastedMs: Number.NaN,
+      meanInFlight: 15,
+      peak: 15,
+      meanWidth: 1,
+      ...NATURAL,
+    }
+    rule.read(nothing, true)
+    expect(rule).toMatchObject({ looking: false, limit: 20, settleMs: 100, baselineMs: 125 })
+    expect(steady(rule, 3, () => 100).at(-1)).toBeGreaterThan(30)
+    const full = new TwoLevelLimit(20, 1, 1_000)
+    steady(full, 1, () => 100)
+    full.read({ ...nothing, durationMs: 75, lastedMs: 75 }, true)
+    expect(full).toMatchObject({ looking: true, limit: 11 })
+  })
+
   it('settles at about 1.3 times the knee, from below and from above', () => {
     for (const initial of [1, 20, 40, 300]) {
       const rule = new TwoLevelLimit(initial, 1, 1_000)

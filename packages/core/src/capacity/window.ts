@@ -131,7 +131,7 @@ export class Window {
     const endedMs = this.#spent / (this.#widths + this.#lostWidths)
     const longerMs = Math.max(this.lastedMs, endedMs)
     const agree = longerMs <= AGREEMENT * Math.min(this.lastedMs, endedMs)
-    if (!agree && elapsedMs < MOST_DURATIONS * longerMs) return false
+    if (!agree && elapsedMs < MOST_DURATIONS * endedMs) return false
     const variation = elapsedMs < PATIENCE_MS ? this.#variance / this.#mean ** 2 : 1
     const needed = COMPLETIONS * Math.min(Math.max(variation, 1), MOST_VARIED)
     // Wide requests among narrow ones make a mean less certain: their effective number, (Σw)² / Σw² (Kish 1965).
