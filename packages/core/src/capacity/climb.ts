@@ -151,8 +151,8 @@ export class Climb {
   #ended = false
   /** Requests have been waiting since the round began. */
   #open = false
-  /** They did so, in this round. */
-  #paused = false
+  /** Time since they did so, in this round. It goes on after less than a mean duration: the next arrival is near. */
+  #pausedMs: number = Number.POSITIVE_INFINITY
   /** The level seemed too high, and the round continues. */
   #suspicious = false
   #doubt: Doubt | undefined
@@ -225,7 +225,7 @@ export class Climb {
     this.#settlingMs = Math.max(0, this.#settlingMs - elapsedMs)
     this.#here.pass(countedMs, inFlight)
     if (this.#doubt ? inFlight > this.#limit : !full) {
-      this.#pause()
+      this.#pause(elapsedMs)
       if (this.#doubt && this.#here.ms > this.#doubt.longestMs) this.#end(this.#doubt.upper)
       return
     }
@@ -277,7 +277,7 @@ export class Climb {
 
   /** Halves the weight of what was measured, while the climb has not begun. */
   fade(): void {
-    this.#paused = false
+    this.#pausedMs = Number.POSITIVE_INFINITY
     if (!this.#near) this.#keep()
     this.#restart()
     this.#lower.fade(0.5)
@@ -289,7 +289,7 @@ export class Climb {
     if (!this.#near) this.#keep()
     this.#near = !this.#near
     this.#open = false
-    this.#paused = false
+    this.#pausedMs = Number.POSITIVE_INFINITY
     this.#restart()
   }
 
@@ -308,15 +308,17 @@ export class Climb {
     this.#settlingMs = this.#settleMs
   }
 
-  /** Nobody waits: the round goes on once somebody does, unless its level must be reached first. */
-  #pause(): void {
-    this.#paused = this.#open ? this.#doubt === undefined : this.#paused
+  /** Nobody waits: the round goes on once somebody does. A lower level must be reached anew. */
+  #pause(elapsedMs: number): void {
+    if (this.#open && this.#doubt === undefined) this.#pausedMs = 0
     this.#open = false
+    this.#pausedMs += elapsedMs
   }
 
   #begin(): void {
     this.#open = true
-    if (this.#paused) return
+    const { area, ends } = this.#here
+    if (this.#pausedMs < area / ends) return
     if (this.#doubt) this.#settle()
     this.#suspicious = false
     this.#undone = false
@@ -328,7 +330,7 @@ export class Climb {
 
   #judge(): void {
     this.#open = false
-    this.#paused = false
+    this.#pausedMs = Number.POSITIVE_INFINITY
     // No request ended: either all running ones are slow, or none has run.
     if (this.#here.ends > 0 || !this.#undone) this.#compare()
   }
