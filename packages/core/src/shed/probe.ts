@@ -325,7 +325,7 @@ export class Relief {
       return
     }
     if (unheld > this.#highest) this.amount -= RETREAT * (unheld - this.#highest)
-    else this.amount -= (excess - this.amount) * Math.expm1(-elapsedMs / RELIEF_MS)
+    else this.amount += (excess - this.amount) * Math.min(1, elapsedMs / RELIEF_MS)
     this.#highest = Math.max(unheld, this.#highest)
     this.amount = Math.max(0, Math.min(this.amount, excess))
   }
