@@ -297,7 +297,11 @@ function numberOrNull(value: number): number | null {
 const RELIEF_MS = 10_000
 /** The discount shrinks by this multiple of a rise. */
 const RETREAT = 4
-/** Longest time between two collections that counts: requests may have come and gone meanwhile. */
+/**
+ * Longest pause that counts: all of the discount at once would leave no margin for the requests after it. And the
+ * longest time between two collections: requests may have come and gone meanwhile.
+ */
+const LONGEST_PAUSE_MS = 5_000
 const LONGEST_STEP_MS = 1_000
 
 /**
@@ -325,7 +329,7 @@ export class Relief {
       return
     }
     if (unheld > this.#highest) this.amount -= RETREAT * (unheld - this.#highest)
-    else this.amount += (excess - this.amount) * Math.min(1, elapsedMs / RELIEF_MS)
+    else this.amount += ((excess - this.amount) * Math.min(elapsedMs, LONGEST_PAUSE_MS)) / RELIEF_MS
     this.#highest = Math.max(unheld, this.#highest)
     this.amount = Math.max(0, Math.min(this.amount, excess))
   }
