@@ -306,6 +306,22 @@ describe('adaptive, over time', () => {
     expect(knowing).toBeGreaterThan(0.8)
   })
 
+  it('comes down from far too high a start, once what it let in has ended', () => {
+    const served = (fromS: number, toS: number, thrashing: number): number => {
+      const stretches = [{ forMs: 120_000, machine: { ...cores16, thrashing } }]
+      const runs = SEEDS.slice(0, 4).map((seed) => simulate(adaptive({ initial: 500 }), { seed, stretches }))
+      return (
+        mean(
+          runs.flatMap((run) => run.slice(fromS, toS)),
+          (second) => second.served,
+        ) / 320
+      )
+    }
+    expect(served(10, 30, 0.1)).toBeLessThan(0.5)
+    expect(served(60, 120, 0.1)).toBeGreaterThan(0.8)
+    expect(served(60, 120, 0.5)).toBeLessThan(0.3)
+  })
+
   it('does not grow while idle, and is ready for the next surge', () => {
     for (const seed of SEEDS.slice(0, 6)) {
       const seconds = simulate(adaptive(), {
