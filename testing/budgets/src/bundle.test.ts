@@ -75,7 +75,7 @@ const PROGRAMS: readonly [what: string, source: string, most: number][] = [
   [
     'a queue alone',
     `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-    24.3,
+    24.9,
   ],
   [
     'a budget alone',

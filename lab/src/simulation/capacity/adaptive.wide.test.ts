@@ -1,12 +1,16 @@
-import { type AdaptiveCapacity, adaptive, fixed } from '@fairlead/core/queue'
+import { type AdaptiveCapacity, adaptive, type Capacity, fixed } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
 import {
   afterShortage,
   alternating,
   CACHED,
+  FALL_S,
+  fallen,
   HOLD_OUTS,
   NEEDED,
+  queueless,
   SHORTAGE_MS,
+  STREAMS,
   SWINGING_ASKED,
   swinging,
   swingingBehindCores,
@@ -82,6 +86,24 @@ describe('adaptive, behind a cache', () => {
   })
 })
 
+describe('adaptive, where requests are given up', () => {
+  it.each([
+    [200, 'exponential', 0.5],
+    [300, 'exponential', 0.6],
+    [1_000, 'exponential', 0.6],
+    [300, 'none', 0.7],
+    [1_000, 'none', 0.5],
+  ] as const)('comes down in a fall and up after it: after %d ms, spread %s', (timeoutMs, spread, least) => {
+    const served = (run: Second[], fromS: number, toS: number): number =>
+      mean(run.slice(fromS, toS), (each) => each.served)
+    const runs = SEEDS.slice(0, 6).map((seed) => simulate(adaptive(), fallen(timeoutMs, spread, seed)))
+    const fell = runs.map((run) => served(run, FALL_S.from, FALL_S.until) / 60)
+    const after = runs.map((run) => served(run, FALL_S.until + 20, FALL_S.end) / 320)
+    expect(fell.reduce((sum, share) => sum + share, 0) / fell.length, `${fell}`).toBeGreaterThan(least)
+    expect(Math.min(...after), `${after}`).toBeGreaterThan(0.9)
+  })
+})
+
 describe('adaptive, where nothing runs short', () => {
   it.each(UNBOUNDED)('grows to what is asked: $name', (service) => {
     const asked = (NEEDED / service.meanMs) * 1_000
@@ -94,6 +116,34 @@ describe('adaptive, where nothing runs short', () => {
     // A few climbs end too soon, because hardly any requests end in a round. The next ones compensate.
     expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
     expect(fifth[0], `${fifth}`).toBeGreaterThan(0.9)
+  })
+
+  it.each([...UNBOUNDED.filter(({ together }) => together === undefined), STREAMS])(
+    'does so without a queue: $name',
+    (service) => {
+      const asked = (NEEDED / service.meanMs) * 1_000
+      const seeds = SEEDS.slice(0, service.meanMs < 500 ? 1 : 8)
+      const runs = seeds.map((seed) => simulate(adaptive(), queueless(service, seed)))
+      const first = mean(
+        runs.flatMap((run) => run.slice(0, 60)),
+        ({ served }) => served,
+      )
+      const fifth = runs.map((run) => mean(run.slice(240), ({ served }) => served) / asked)
+      expect(first / asked).toBeGreaterThan(0.5)
+      // One climb in forty ends too soon by chance, and the next begins after minutes.
+      expect(fifth.reduce((sum, share) => sum + share, 0) / fifth.length, `${fifth}`).toBeGreaterThan(0.85)
+    },
+  )
+
+  it('grows where streams fill the slots, among quick requests', () => {
+    const asked = (NEEDED / STREAMS.meanMs) * 1_000
+    for (const seed of SEEDS.slice(0, 4)) {
+      const scenario = unbounded(STREAMS, seed)
+      const stretches = scenario.stretches.map((stretch) => ({ ...stretch, forMs: 900_000 }))
+      const run = simulate(adaptive(), { ...scenario, stretches })
+      expect(mean(run.slice(60, 300), ({ served }) => served) / asked).toBeGreaterThan(0.5)
+      expect(mean(run.slice(300), ({ served }) => served) / asked).toBeGreaterThan(0.85)
+    }
   })
 
   it.each(UNBOUNDED)('grows to what is asked after it was full at five: $name', (service) => {
@@ -168,6 +218,55 @@ describe('adaptive, before a few cores with slow requests that are asked for les
   })
 })
 
+/** Two limits before one service, each with the requests that it lets in, in turn. */
+function two(max: number): Capacity {
+  const both = [adaptive({ max }), adaptive({ max })]
+  const running: { readonly of: Capacity; readonly startMs: number }[] = []
+  let turn = 0
+  return {
+    get limit() {
+      return both.reduce((sum, each) => sum + each.limit, 0)
+    },
+    get inFlight() {
+      return running.length
+    },
+    maximum: 2 * max,
+    tryTake(width, nowMs) {
+      turn++
+      const taker = [both[turn % 2]!, both[(turn + 1) % 2]!].find((each) => each.tryTake(width, nowMs))
+      if (taker) running.push({ of: taker, startMs: nowMs })
+      return taker !== undefined
+    },
+    release(width, outcome, durationMs, nowMs) {
+      const at = running.findIndex(({ startMs }) => Math.abs(startMs - (nowMs - durationMs)) < 1e-6)
+      running.splice(at, 1)[0]!.of.release(width, outcome, durationMs, nowMs)
+    },
+    undo() {},
+    onAvailable(listener) {
+      const stops = both.map((each) => each.onAvailable(listener))
+      return () => {
+        for (const stop of stops) stop()
+      }
+    },
+    snapshot: () => both.map((each) => each.snapshot()),
+  }
+}
+
+describe('adaptive, with another before the same service', () => {
+  it('raises it and is raised by it, unless both are bounded', () => {
+    const stretches = [{ forMs: 300_000, machine: cores16 }]
+    const served = (max: number): number => {
+      const runs = SEEDS.slice(0, 3).map((seed) => simulate(two(max), { seed, stretches }))
+      return mean(
+        runs.flatMap((run) => run.slice(240)),
+        (second) => second.served,
+      )
+    }
+    expect(served(1_000) / 320).toBeLessThan(0.75)
+    expect(served(12) / 320).toBeGreaterThan(0.92)
+  })
+})
+
 describe('adaptive, over time', () => {
   it.each([
     ['16 cores', 16, 1.6, cores16, 305],
@@ -205,6 +304,22 @@ describe('adaptive, over time', () => {
     expect(later).toBeLessThan(0.7)
     const [knowing] = sharesOf(2, 1_000, 4)
     expect(knowing).toBeGreaterThan(0.8)
+  })
+
+  it('comes down from far too high a start, once what it let in has ended', () => {
+    const served = (fromS: number, toS: number, thrashing: number): number => {
+      const stretches = [{ forMs: 120_000, machine: { ...cores16, thrashing } }]
+      const runs = SEEDS.slice(0, 4).map((seed) => simulate(adaptive({ initial: 500 }), { seed, stretches }))
+      return (
+        mean(
+          runs.flatMap((run) => run.slice(fromS, toS)),
+          (second) => second.served,
+        ) / 320
+      )
+    }
+    expect(served(10, 30, 0.1)).toBeLessThan(0.5)
+    expect(served(60, 120, 0.1)).toBeGreaterThan(0.8)
+    expect(served(60, 120, 0.5)).toBeLessThan(0.3)
   })
 
   it('does not grow while idle, and is ready for the next surge', () => {

@@ -12,6 +12,11 @@ export class Heap<T> {
     return this.#keys[0] ?? Number.POSITIVE_INFINITY
   }
 
+  /** The entry with the least key; undefined if the heap is empty. */
+  get first(): T | undefined {
+    return this.#items[0]
+  }
+
   push(key: number, item: T): void {
     const keys = this.#keys
     const items = this.#items

@@ -109,6 +109,20 @@ export const HOLD_OUTS: readonly Trial[] = [
   trial('200 cores, then 400, 100 ms', [sharing(200, 100), sharing(400, 100)], [2001, 3997, 1999]),
 ]
 
+/** Full demand in {@link fallen}: a minute before the fall, half a minute in it, two and a half minutes after it. */
+export const FALL_S = { from: 60, until: 90, end: 240 } as const
+
+/**
+ * Sixteen cores of 50 ms, of which thirteen are gone for half a minute, where requests are given up after `timeoutMs`.
+ */
+export function fallen(timeoutMs: number, spread: 'exponential' | 'none', seed: number): Scenario {
+  const stretches = [16, 3, 16].map((cores, at) => ({
+    forMs: 1_000 * [FALL_S.from, FALL_S.until - FALL_S.from, FALL_S.end - FALL_S.until][at]!,
+    machine: sharing(cores, 50, { timeoutMs, spread }),
+  }))
+  return { seed, stretches }
+}
+
 /**
  * Sixteen cores behind a cache: hits take a millisecond, use no core, and hide the thrashing of the cores from
  * averages.
@@ -154,6 +168,13 @@ export const UNBOUNDED: readonly Unbounded[] = [
   { name: '5 s, 40 arrive at once', lastingMs: () => 5_000, meanMs: 5_000, together: 40 },
 ]
 
+/** Streams of ten minutes among quick requests: nothing ends while they fill a limit. */
+export const STREAMS: Unbounded = {
+  name: '20 ms, 1 % of them 10 min',
+  lastingMs: (random) => (random() < 0.01 ? exponential(random, 600_000) : exponential(random, 20)),
+  meanMs: 6_020,
+}
+
 /** A wait of 50 to 250 ms that rises and falls for all requests together, in waves of `periodMs`. */
 export function swinging(periodMs: number): Unbounded {
   return {
@@ -188,6 +209,11 @@ export const SWINGING_ASKED = 256
 /** Five minutes of an unbounded service, with requests that leave after two seconds in the queue. */
 export function unbounded(service: Unbounded, seed: number): Scenario {
   return { seed, stretches: [stretchOf(service, 300_000)], maxWaiting: NEEDED, patienceMs: 2_000 }
+}
+
+/** The same without a queue: a request that finds no free slot leaves at once, so slots are free for moments. */
+export function queueless(service: Unbounded, seed: number): Scenario {
+  return { ...unbounded(service, seed), maxWaiting: 0, patienceMs: 0 }
 }
 
 /** Duration of the shortage in {@link afterShortage}, until capacity is free. */

@@ -26,6 +26,8 @@ export interface Machine {
   thrashing?: number
   /** Distribution of the work about its mean. @default 'exponential' */
   spread?: 'exponential' | 'none'
+  /** Time after which the service gives up a request on shared cores: it works on it no longer. @default never */
+  timeoutMs?: number
 }
 
 export interface Job {
@@ -34,6 +36,10 @@ export interface Job {
   elsewhereMs: number
   /** The machine refuses the request. */
   failed: boolean
+  /** The time is up. */
+  givenUp?: boolean
+  /** No longer on the cores. */
+  worked?: boolean
 }
 
 /** A service in which requests run: computes when the next one ends. Change `machine` at any time. */
@@ -47,6 +53,10 @@ export class Service {
   /** By the time of their end. */
   readonly #served: Heap<Job> = new Heap()
   readonly #elsewhere: Heap<Job> = new Heap()
+  /** By the time at which the request is given up. */
+  readonly #timeouts: Heap<Job> = new Heap()
+  /** Requests in `#sharing` that were given up. */
+  #givenUp = 0
   #queue: Job[] = []
   #queueHead = 0
 
@@ -66,8 +76,11 @@ export class Service {
 
   start(job: Job): void {
     if (job.workMs === 0) this.#elsewhere.push(this.#nowMs + job.elsewhereMs, job)
-    else if (this.#machine.kind === 'sharing') this.#sharing.push(this.#attained + job.workMs, job)
-    else {
+    else if (this.#machine.kind === 'sharing') {
+      this.#sharing.push(this.#attained + job.workMs, job)
+      const { timeoutMs } = this.#machine
+      if (timeoutMs !== undefined) this.#timeouts.push(this.#nowMs + timeoutMs, job)
+    } else {
       this.#queue.push(job)
       this.#serve()
     }
@@ -75,9 +88,14 @@ export class Service {
 
   /** Time of the next event inside the service; Infinity if nothing runs. */
   get nextMs(): number {
+    while (this.#sharing.first?.givenUp) {
+      this.#sharing.pop()
+      this.#givenUp--
+    }
+    while (this.#timeouts.first?.worked) this.#timeouts.pop()
     const left = this.#sharing.least - this.#attained
     const sharedMs = this.#sharing.size === 0 ? Number.POSITIVE_INFINITY : this.#nowMs + left / this.#speed()
-    return Math.min(sharedMs, this.#served.least, this.#elsewhere.least)
+    return Math.min(sharedMs, this.#served.least, this.#elsewhere.least, this.#timeouts.least)
   }
 
   /** Advances to `nowMs`, at most `nextMs`; a request that ends exactly then has not ended yet. */
@@ -93,12 +111,19 @@ export class Service {
     if (!due) return undefined
     if (this.#elsewhere.least <= nowMs) return this.#elsewhere.pop()
     let job: Job
+    if (this.#timeouts.least <= nowMs) {
+      job = this.#timeouts.pop()
+      job.givenUp = true
+      this.#givenUp++
+      return job
+    }
     if (this.#served.least <= nowMs) {
       job = this.#served.pop()
       this.#serve()
     } else {
       this.#attained = Math.max(this.#attained, this.#sharing.least)
       job = this.#sharing.pop()
+      job.worked = true
     }
     if (job.elsewhereMs === 0) return job
     this.#elsewhere.push(nowMs + job.elsewhereMs, job)
@@ -107,7 +132,7 @@ export class Service {
 
   /** Work that a running request receives per millisecond. */
   #speed(): number {
-    const running = this.#sharing.size
+    const running = this.#sharing.size - this.#givenUp
     const { cores, thrashing = 0.1 } = this.#machine
     if (running <= cores) return 1
     return cores ** 2 / (cores + thrashing * (running - cores)) / running

@@ -103,9 +103,9 @@ export function simulate(capacity: Capacity, scenario: Scenario): Second[] {
       moveTo(nextMs)
       const job = service.advance(nextMs)
       if (job) {
-        const outcome: Outcome = job.failed ? 'failure' : 'success'
+        const outcome: Outcome = job.givenUp ? 'ignored' : job.failed ? 'failure' : 'success'
         const part = second()
-        if (!job.failed) part.served++
+        if (outcome === 'success') part.served++
         capacity.release(1, outcome, nowMs - job.startedMs, nowMs)
         part.least = Math.min(part.least, capacity.limit)
         part.largest = Math.max(part.largest, capacity.limit)

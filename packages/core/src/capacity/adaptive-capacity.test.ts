@@ -175,21 +175,70 @@ describe('adaptive', () => {
     expect(capacity.snapshot()).toMatchObject({ limit: 20, durationMs: undefined })
   })
 
-  it('takes ignored requests like any other, and slow failures too', () => {
-    for (const outcome of outcomes) {
-      const [capacity, other] = [adaptive(), adaptive()]
-      rounds(capacity, manualClock(), 5, () => 50)
-      rounds(other, manualClock(), 5, () => 50, { outcome })
-      expect(other.snapshot()).toEqual(capacity.snapshot())
-    }
+  it('takes ignored requests for successes until one succeeds: streams that only clients end are no losses', () => {
+    const [capacity, other] = [adaptive(), adaptive()]
+    rounds(capacity, manualClock(), 5, () => 50)
+    rounds(other, manualClock(), 5, () => 50, { outcome: 'ignored' })
+    expect(other.snapshot()).toEqual(capacity.snapshot())
+    const failing = adaptive()
+    rounds(failing, manualClock(), 500, () => 50, { outcome: 'failure' })
+    expect(failing.limit).toBe(20)
   })
 
-  it('takes a fast failure for as slow as the others', () => {
-    const capacity = adaptive({ initial: 50, max: 50 })
-    const clock = manualClock()
-    rounds(capacity, clock, 20, () => 50)
-    expect(capacity.snapshot().durationMs).toBeCloseTo(50, 9)
-    const fail = (outcome: Outcome): void => {
+  describe.each(['failure', 'ignored'] as const)('where requests time out, with the outcome %s', (outcome) => {
+    /** 50 ms for up to `knee` requests at once, and in proportion to the number beyond; given up after 300 ms. */
+    const until300 = (capacity: AdaptiveCapacity, clock: ReturnType<typeof manualClock>, knee: number): number[] =>
+      Array.from({ length: 200 }, () => {
+        const least = 50 * Math.max(1, capacity.limit / knee)
+        return rounds(capacity, clock, 1, () => Math.min(300, least), least > 300 ? { outcome } : {})[0]!
+      })
+
+    it('comes down to where some succeed, and goes up again when all do', () => {
+      const capacity = adaptive()
+      const clock = manualClock()
+      until300(capacity, clock, 30)
+      const full = until300(capacity, clock, 3)
+      expect(full.at(-1)).toBeLessThanOrEqual(18)
+      until300(capacity, clock, 30)
+      const late = until300(capacity, clock, 30)
+      expect(Math.min(...late)).toBeGreaterThan(20)
+      expect(Math.max(...late)).toBeLessThan(60)
+    })
+
+    it('halves once for what was in flight, and climbs again when that has ended', () => {
+      const capacity = adaptive({ initial: 64, max: 64 })
+      const clock = manualClock()
+      rounds(capacity, clock, 20, () => 50)
+      const limits = rounds(capacity, clock, 4, () => 1_000, { outcome })
+      expect(limits[1]).toBe(limits[0]! >> 1)
+      expect(limits[2]).toBe(limits[1])
+      rounds(capacity, clock, 100, () => 50)
+      expect(capacity.limit).toBe(64)
+    })
+
+    it('does not come down where some do so, whatever the limit', () => {
+      const capacity = adaptive()
+      const clock = manualClock()
+      const ends: Outcome[][] = Array.from({ length: 31_000 }, () => [])
+      for (let ms = 0, started = 0; ms < 30_000; ms += 10) {
+        for (const end of ends[ms]!) capacity.release(1, end, end === 'success' ? 50 : 300, clock())
+        for (; capacity.tryTake(1, clock()); started++) {
+          const succeeds = started % 2 === 0
+          ends[ms + (succeeds ? 50 : 300)]!.push(succeeds ? 'success' : outcome)
+        }
+        clock.advance(10)
+      }
+      expect(capacity.limit).toBeGreaterThan(500)
+    })
+  })
+
+  it.each(['failure', 'ignored'] as const)(
+    'takes a fast end without success for as slow as the others: %s',
+    (outcome) => {
+      const capacity = adaptive({ initial: 50, max: 50 })
+      const clock = manualClock()
+      rounds(capacity, clock, 20, () => 50)
+      expect(capacity.snapshot().durationMs).toBeCloseTo(50, 9)
       for (let i = 0; i < 200; i++) {
         rounds(capacity, clock, 1, () => 50)
         for (let j = 0; j < 500; j++) {
@@ -198,12 +247,9 @@ describe('adaptive', () => {
           capacity.release(1, outcome, 0.1, clock())
         }
       }
-    }
-    fail('failure')
-    expect(capacity.snapshot().durationMs).toBeCloseTo(50, 9)
-    fail('ignored')
-    expect(capacity.snapshot().durationMs).toBeLessThan(10)
-  })
+      expect(capacity.snapshot().durationMs).toBeCloseTo(50, 9)
+    },
+  )
 
   it('takes a clock that jumps back, or is no number, for no time passed', () => {
     const [steady, jumping] = [adaptive(), adaptive()]

@@ -42,6 +42,17 @@ export interface AdaptiveSnapshot {
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
+/** Mean durations without an end that a later climb waits for, and at least the time between climbs. */
+const SILENCE = 5
+/**
+ * Losses in a row after which the limit is halved: the least number; the least multiple of the limit, because requests
+ * that started together are lost together; and the least multiple of the usual distance between two successes, which
+ * chance exceeds once in twenty thousand. Then the number of successes over which that distance is averaged.
+ */
+const ALL_LOST = 50
+const GENERATIONS = 2
+const UNUSUAL = 10
+const MEMORY = 100
 
 /**
  * A capacity that learns its limit: about 1.3 times the number of requests in flight above which they only wait for
@@ -54,8 +65,13 @@ const CLIMB_EVERY = 20
  * request; while the limit climbs, O(log n), with memory for the times of the requests in flight and of a round.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
- * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean,
- * because a downstream's fast refusal must not look like speed; every other request counts with its own duration.
+ * duration counts it three times.
+ *
+ * Only successes are throughput. A request that ends without one, after as long as the others, has used its slot for
+ * nothing: a time-out shows the same duration however full the service is. One that was faster is left out, because a
+ * downstream's fast refusal must not look like speed. Until a first request succeeds, `ignored` ones count as
+ * successes: some services have streams alone, which only clients end. If nothing succeeds any more, the limit falls by
+ * halves until something does, and climbs from there as at first; but not twice to where all is lost.
  *
  * @throws RangeError, TypeError for an option out of its range, or an unknown option
  * @see `Climb` for the way up, `TwoLevelLimit` for the rule after it, `Window` for what that measures, beside this file
@@ -92,6 +108,18 @@ export class AdaptiveCapacity implements Capacity {
   #settleMs = 0
   /** Mean duration in the last window. */
   #durationMs = 0
+  /** Requests since the last success that ended without, and took as long; and the mean of that number. */
+  #losses = 0
+  #usualLosses = 0
+  /** Number of successes, up to those over which that is averaged. */
+  #successes = 0
+  /** Time since the limit was halved. */
+  #levelMs: number = Number.POSITIVE_INFINITY
+  /** The climb goes on from a total loss; and where it ends, because the last one that did so led to another. */
+  #recovering = false
+  #ceiling = 0
+  /** Nothing has succeeded since there were too many of them. */
+  #lost = false
 
   constructor(initial: number, min: number, max: number) {
     this.maximum = max
@@ -122,10 +150,7 @@ export class AdaptiveCapacity implements Capacity {
   release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
     this.#pass(nowMs)
     if (!this.#slots.giveBack(width)) return
-    const known = outcome !== 'failure' || durationMs >= this.#durationMs
-    if (known) this.#window.complete(width, durationMs)
-    else this.#window.passOver(width, durationMs)
-    this.#climb?.complete(durationMs, known)
+    this.#end(width, outcome, durationMs)
     this.#endClimb()
     if (!this.#climb?.underWay) this.#follow()
     this.#slots.tell()
@@ -162,6 +187,52 @@ export class AdaptiveCapacity implements Capacity {
     }
   }
 
+  #end(width: number, outcome: Outcome, durationMs: number): void {
+    const { typicalMs } = this.#window
+    if (outcome === 'success') this.#succeed()
+    if (outcome === 'success' || (outcome === 'ignored' && this.#successes === 0)) {
+      this.#window.complete(width, durationMs)
+      this.#climb?.complete(durationMs)
+    } else if (durationMs < typicalMs) {
+      this.#window.passOver(width, durationMs)
+      this.#climb?.passOver(durationMs)
+    } else {
+      this.#window.lose(width, durationMs)
+      this.#climb?.complete(durationMs, false)
+      this.#lose(durationMs)
+    }
+  }
+
+  #succeed(): void {
+    this.#successes = Math.min(this.#successes + 1, MEMORY)
+    this.#usualLosses += (this.#losses - this.#usualLosses) / this.#successes
+    this.#losses = 0
+    // What the service can do after a total loss is unknown.
+    if (!this.#lost) return
+    this.#lost = false
+    const { limit } = this.#rule
+    if (limit >= this.#ceiling) return
+    this.#recovering = true
+    this.#climb = new Climb(limit, this.#ceiling, false, this.#min)
+  }
+
+  /** So many losses, and no success, are beyond chance: all slots are in vain, and a half of them is as good. */
+  #lose(durationMs: number): void {
+    // What started before the last such step belongs to the level before it.
+    if (this.#successes === 0 || durationMs > this.#levelMs) return
+    const { limit } = this
+    const usual = 1 + this.#usualLosses
+    if (++this.#losses < Math.max(ALL_LOST, GENERATIONS * limit, UNUSUAL * usual)) return
+    this.#losses = 0
+    if (!this.#lost) this.#ceiling = this.#recovering ? limit >> 1 : this.maximum
+    this.#recovering = false
+    this.#levelMs = 0
+    this.#lost = true
+    this.#climb = undefined
+    this.#rule = new TwoLevelLimit(Math.max(this.#min, limit >> 1), this.#min, this.maximum, this.#rule)
+    this.#open(0)
+  }
+
   /** Reads the window, if it is complete. */
   #follow(): void {
     if (this.#settling) {
@@ -177,7 +248,8 @@ export class AdaptiveCapacity implements Capacity {
   }
 
   #nextClimb(careful: boolean): Climb {
-    return new Climb(this.#rule.limit, this.maximum, careful, this.#min, this.#rule.windowMs)
+    const silenceMs = careful ? Math.max(CLIMB_EVERY_MS, SILENCE * this.#window.typicalMs) : undefined
+    return new Climb(this.#rule.limit, this.maximum, careful, this.#min, this.#rule.windowMs, silenceMs)
   }
 
   /** If the climb has ended: continues from its result, or as before if that is the same limit. */
@@ -186,9 +258,17 @@ export class AdaptiveCapacity implements Capacity {
     const { limit, from, careful, spentMs, settleMs } = this.#climb
     if (!careful || limit !== from) this.#rule = new TwoLevelLimit(limit, this.#min, this.maximum, this.#rule)
     this.#climb = undefined
+    this.#recovering = false
     this.#vainMs = careful && limit > from ? 0 : spentMs
     this.#fullMs = 0
     this.#open(settleMs)
+  }
+
+  /** Reads the window of a look that has lasted for long enough, though little or nothing has ended. */
+  #cutLook(): void {
+    if (!this.#rule.looking || this.#climb?.underWay || this.#window.elapsedMs <= this.#rule.lookMs) return
+    this.#rule.read(this.#window, true)
+    this.#open(this.#rule.settleMs)
   }
 
   /** Begins the next window now, or with the first release after `settleMs`. */
@@ -204,8 +284,10 @@ export class AdaptiveCapacity implements Capacity {
     this.#nowMs = nowMs
     if (!(elapsedMs > 0)) return
     const { inFlight } = this
+    this.#levelMs += elapsedMs
     this.#settleMs -= elapsedMs
     this.#window.pass(elapsedMs, inFlight)
+    this.#cutLook()
     if (this.#slots.fits(this.#asked, this.limit)) {
       this.#climb?.pass(elapsedMs, false, inFlight)
     } else if (this.#climb) {
@@ -215,7 +297,7 @@ export class AdaptiveCapacity implements Capacity {
       this.#fullMs += elapsedMs
       if (this.#fullMs < Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)) return
       // During a look it begins after it.
-      if (this.#rule.saturated) this.#fullMs = 0
+      if (this.#rule.saturated || this.#lost) this.#fullMs = 0
       else this.#climb = this.#nextClimb(true)
     }
   }

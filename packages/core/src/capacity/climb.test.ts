@@ -8,6 +8,7 @@ import { Climb } from './climb.js'
 interface Service {
   workMs: (random: Random) => number
   speed: (running: number, ms: number) => number
+  timeoutMs?: number
 }
 
 interface Running {
@@ -19,8 +20,16 @@ interface Running {
 /** A request that needs less than this uses no shared resource. */
 const QUICK_MS = 2
 
-/** Lets the climb see `forMs` of a service that is always full. Returns the limits. */
-function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1): number[] {
+/**
+ * Lets the climb see `forMs` of a service that is always full, and gives up requests after `timeoutMs`. Returns the
+ * limits.
+ */
+function run(
+  climb: Climb,
+  forMs: number,
+  { workMs, speed, timeoutMs = Number.POSITIVE_INFINITY }: Service,
+  seed = 1,
+): number[] {
   const random = seededRandom(seed)
   const limits = [climb.limit]
   let running: Running[] = []
@@ -37,12 +46,12 @@ function run(climb: Climb, forMs: number, { workMs, speed }: Service, seed = 1):
     const ended: Running[] = []
     for (const one of running) {
       one.leftMs -= one.shares ? each : 1
-      if (one.leftMs <= 0) ended.push(one)
+      if (one.leftMs <= 0 || ms + 1 - one.startedMs >= timeoutMs) ended.push(one)
     }
-    if (ended.length > 0) running = running.filter(({ leftMs }) => leftMs > 0)
-    for (const { startedMs, shares } of ended) {
+    if (ended.length > 0) running = running.filter((one) => !ended.includes(one))
+    for (const { startedMs, shares, leftMs } of ended) {
       if (shares) sharing--
-      climb.complete(ms + 1 - startedMs)
+      climb.complete(ms + 1 - startedMs, leftMs <= 0)
     }
     if (climb.limit !== limits.at(-1)) limits.push(climb.limit)
   }
@@ -107,6 +116,27 @@ describe('Climb', () => {
     for (const limit of climbed(8, mixed)) expect(limit).toBeLessThanOrEqual(40)
   })
 
+  it.each([60, 100, 200])(
+    'is not misled by a time-out, which shows the same duration at all levels: %d ms',
+    (timeoutMs) => {
+      for (const limit of climbed(8, { ...kneeAt(30, exponential(50), 0.1), timeoutMs })) {
+        expect(limit).toBeLessThanOrEqual(80)
+      }
+    },
+  )
+
+  it('goes on where some time out, whatever the level', () => {
+    const some: Service = { ...free((random) => (random() < 0.5 ? 1e9 : 50)), timeoutMs: 1_000 }
+    expect(climbed(8, some).filter((limit) => limit < 640).length).toBeLessThanOrEqual(1)
+  })
+
+  it('does not go on while requests end and none succeeds', () => {
+    const climb = new Climb(20, 1_000)
+    expect(run(climb, 60_000, { ...free(() => 1e9), timeoutMs: 300 })).toEqual([20])
+    expect(climb.ended).toBe(false)
+    expect(run(climb, 20_000, free()).length).toBeGreaterThan(4)
+  })
+
   it('goes on while nothing ends at all: nothing says then that there is too much', () => {
     const climb = new Climb(20, 1_000)
     expect(
@@ -151,19 +181,37 @@ describe('Climb', () => {
       highest = Math.max(highest, climb.limit)
       return highest > climb.limit ? 1e-6 : Math.min(1, 20 / running)
     }
-    run(climb, 10_000, { workMs: about(50), speed: stuckThen })
+    run(climb, 2_000, { workMs: about(50), speed: stuckThen })
     expect([highest, climb.limit]).toEqual([40, 20])
     const measuresAgain = (): void => {
       climb.pass(1, false, 0)
       expect([climb.limit, climb.ended, climb.underWay]).toEqual([20, false, true])
     }
-    for (let ms = 0; ms < 5_000; ms++) {
+    for (let ms = 0; ms < 500; ms++) {
       climb.pass(1, true, 21)
       climb.complete(50)
     }
     measuresAgain()
     for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true, climb.limit)
     measuresAgain()
+  })
+
+  it('does not wait for requests of minutes to go down to a lower level', () => {
+    const climb = new Climb(20, 1_000)
+    // Quick ones have become slow at 40, and 30 of those in flight last for minutes.
+    while (climb.limit === 20) {
+      climb.start()
+      climb.pass(1, true, 20)
+      climb.complete(1)
+    }
+    for (let ms = 0; climb.limit === 40 && ms < 60_000; ms++) {
+      climb.start()
+      climb.pass(1, true, 40)
+      if (ms % 2 === 1) climb.complete(100)
+    }
+    expect(climb).toMatchObject({ limit: 20, ended: false })
+    for (let ms = 0; ms < 5_000; ms++) climb.pass(1, true, 30)
+    expect(climb).toMatchObject({ limit: 40, ended: true })
   })
 
   it('is not misled by requests that start together and last equally long', () => {
@@ -210,16 +258,33 @@ describe('Climb', () => {
     expect(Math.max(...spent) - Math.min(...spent)).toBeGreaterThan(1_400)
   })
 
-  it('counts only time in which somebody waits, without a break', () => {
+  it('counts only time in which somebody waits, and goes on after a break: a slot may be free until the next comes', () => {
     const climb = new Climb(20, 1_000)
-    for (let i = 0; i < 1_000; i++) {
-      for (let ms = 0; ms < 150; ms++) {
+    for (let waitedMs = 0; waitedMs < 200; waitedMs += 10) {
+      expect(climb.limit).toBe(20)
+      for (let ms = 0; ms < 10; ms++) {
         climb.pass(1, true, climb.limit)
         climb.complete(50)
       }
+      if (climb.limit > 20) break
       expect(climb.underWay).toBe(true)
-      climb.pass(1, false, 20)
+      climb.pass(15, false, 19)
       expect(climb.underWay).toBe(false)
+    }
+    expect(climb.limit).toBe(40)
+  })
+
+  it.each([
+    ['for longer than requests last', 25, 19],
+    ['and hardly anything is in flight', 1, 4],
+  ])('begins a round anew if nobody has waited %s', (_, pausedMs, inFlight) => {
+    const climb = new Climb(20, 1_000)
+    for (let i = 0; i < 100; i++) {
+      for (let ms = 0; ms < 150; ms++) {
+        climb.pass(1, true, 20)
+        climb.complete(20)
+      }
+      climb.pass(pausedMs, false, inFlight)
     }
     expect(climb.limit).toBe(20)
   })
@@ -247,6 +312,8 @@ describe('Climb', () => {
     expect(slow.spentMs).toBeGreaterThan(20_000)
     const never = free(() => Number.POSITIVE_INFINITY)
     expect(careful(never)).toMatchObject({ ended: false, limit: 30 })
+    const patient = new Climb(30, 1_000, true, 1, 0, 60_000)
+    expect(run(patient, 130_000, never)).toEqual([30, 60, 120])
     expect(careful(free(), 480)).toMatchObject({ ended: true, limit: 480 })
   })
 

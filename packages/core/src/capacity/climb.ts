@@ -19,6 +19,11 @@ const CAREFUL_ENOUGH = 30
 const UNFINISHED = 3
 /** Number of ends of which none happens by chance once in twenty times. */
 const UNLIKELY = 3
+/**
+ * A queue inside the service drains in a mean duration, by Little's law; in five, if four fifths of the requests are
+ * hits of a cache. After this multiple, those that still run are no queue but long, and would hold up all others.
+ */
+const DRAINED = 20
 /** Completions for which the longest round waits, as long as requests end. */
 const LEAST = 10
 /**
@@ -39,6 +44,9 @@ const SURE = 2.33
 interface Doubt {
   readonly lower: number
   readonly table: LifeTable
+  readonly upper: number
+  /** Time after which what is in flight above the lower level is no queue. */
+  readonly longestMs: number
 }
 
 /** Sums over some time. */
@@ -46,7 +54,9 @@ class LevelTally {
   ms = 0
   /** Sum of the number in flight over time. */
   area = 0
+  /** Requests that ended, and those of them that succeeded. */
   ends = 0
+  successes = 0
   durationsMs = 0
 
   /** Mean number in flight. */
@@ -54,8 +64,9 @@ class LevelTally {
     return this.area / this.ms
   }
 
+  /** Throughput: of requests that succeeded. */
   get perMs(): number {
-    return this.ends / this.ms
+    return this.successes / this.ms
   }
 
   pass(elapsedMs: number, inFlight: number): void {
@@ -63,15 +74,17 @@ class LevelTally {
     this.area += elapsedMs * inFlight
   }
 
-  end(durationMs: number): void {
+  end(durationMs: number, success: boolean): void {
     this.ends++
+    if (success) this.successes++
     if (durationMs > 0 && durationMs < Number.POSITIVE_INFINITY) this.durationsMs += durationMs
   }
 
-  add({ ms, area, ends, durationsMs }: LevelTally): void {
+  add({ ms, area, ends, successes, durationsMs }: LevelTally): void {
     this.ms += ms
     this.area += area
     this.ends += ends
+    this.successes += successes
     this.durationsMs += durationsMs
   }
 
@@ -80,6 +93,7 @@ class LevelTally {
     this.ms *= kept
     this.area *= kept
     this.ends *= kept
+    this.successes *= kept
     this.durationsMs *= kept
   }
 }
@@ -95,9 +109,13 @@ class LevelTally {
  * 2.33 standard errors. Throughput alone also falls while slow requests fill the new slots, and by an unlucky mix; the
  * ends at an age depend on neither. Hits of a cache, which no bottleneck slows down, are no evidence, and do no harm.
  *
+ * A request that ends without success counts as one that still runs: at that age it was given up, and has not ended. So
+ * time-outs, which end at the same age at all levels, hide nothing. While all end so, a higher level cannot be better.
+ *
  * The limit then goes back to the lowest level that served as much, and measures that again: all requests may have
  * become slower, at any level, because a service downstream did. That round begins once no more are in flight than its
- * level allows, and waits for 30 completions. The climb ends if the requests of the higher level were slower than
+ * level allows, or the climb ends at the upper level after twenty mean durations without that: a queue in the service
+ * would be gone. It waits for 30 completions, and the climb ends if the requests of the higher level were slower than
  * these, too, by one standard error; otherwise it goes on from here, with this round as its only data.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s. After that it waits for ten, since a few ends prove nothing and
@@ -112,9 +130,9 @@ class LevelTally {
  * the start of slow requests, and the quick ones alone. It is forgotten if fewer end now than the number in flight
  * explains, the inverse of the throughput at most: then the service has become another.
  *
- * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
- * longest time, but wait for 30 completions, from one whole mean duration after the step on. So the number of requests,
- * not the time, decides when a service of slow requests is found to have room.
+ * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds wait for
+ * 30 successes, from one whole mean duration after the step on, and go on without only after a long silence. So the
+ * number of requests, not the time, decides when a service of slow requests is found to have room.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -124,6 +142,7 @@ export class Climb {
   readonly #max: number
   readonly #min: number
   readonly #leastMs: number
+  readonly #silenceMs: number
   readonly #rounds: LevelTally[] = []
   /** The data of all rounds before this one. */
   #lower: LifeTable = new LifeTable()
@@ -132,12 +151,15 @@ export class Climb {
   #ended = false
   /** Requests have been waiting since the round began. */
   #open = false
+  /** Time since they did so, in this round. It goes on after less than a mean duration: the next arrival is near. */
+  #pausedMs: number = Number.POSITIVE_INFINITY
   /** The level seemed too high, and the round continues. */
   #suspicious = false
   #doubt: Doubt | undefined
-  /** Time with waiting requests in the round, completions in it, and the time at the last of them. */
+  /** Time with waiting requests in the round, completions in it, those with success, and the time at the last one. */
   #fullMs = 0
   #completions = 0
+  #successes = 0
   #lastEndMs = 0
   /** True above a half of the limit, until less than a quarter is in flight. */
   #near = false
@@ -153,10 +175,12 @@ export class Climb {
 
   /**
    * `from`, `max` and `min` are whole numbers, 1 <= min <= from <= max; `leastMs`: time over which a round must
-   * average, because all requests become slower and quicker together.
+   * average, because all requests become slower and quicker together; `silenceMs`: time without an end after which a
+   * round is over.
    */
-  constructor(from: number, max: number, careful = false, min = 1, leastMs = 0) {
+  constructor(from: number, max: number, careful = false, min = 1, leastMs = 0, silenceMs?: number) {
     this.#min = min
+    this.#silenceMs = silenceMs ?? (careful ? Number.POSITIVE_INFINITY : LONGEST_MS)
     this.#leastMs = leastMs
     this.from = from
     this.#limit = from
@@ -201,7 +225,8 @@ export class Climb {
     this.#settlingMs = Math.max(0, this.#settlingMs - elapsedMs)
     this.#here.pass(countedMs, inFlight)
     if (this.#doubt ? inFlight > this.#limit : !full) {
-      this.#open = false
+      this.#pause(elapsedMs)
+      if (this.#doubt && this.#here.ms > this.#doubt.longestMs) this.#end(this.#doubt.upper)
       return
     }
     if (!this.#open) this.#begin()
@@ -215,16 +240,22 @@ export class Climb {
     this.#ages.start()
   }
 
-  /** A request ended after `durationMs`; `known`: the duration is typical of requests. */
-  complete(durationMs: number, known = true): void {
-    const counts = known && this.#settlingMs <= 0
-    this.#ages.end(durationMs, counts)
+  /** A request ended after `durationMs`, with or without success. */
+  complete(durationMs: number, success = true): void {
+    const counts = this.#settlingMs <= 0
+    this.#ages.end(durationMs, counts, success)
     if (!counts) return
-    this.#here.end(durationMs)
+    this.#here.end(durationMs, success)
     if (!this.#open) return
     this.#completions++
+    if (success) this.#successes++
     this.#lastEndMs = this.#fullMs
     if (this.#isOver) this.#judge()
+  }
+
+  /** A request ended without success so soon that it says nothing. */
+  passOver(durationMs: number): void {
+    this.#ages.end(durationMs, this.#settlingMs <= 0, false)
   }
 
   /** A request was admitted, and did not run. */
@@ -237,15 +268,16 @@ export class Climb {
     if (this.#here.ms < this.#leastMs) return false
     const longer = this.#suspicious ? LONGER : 1
     const enough = longer * (this.careful ? CAREFUL_ENOUGH : ENOUGH)
-    if (this.#completions >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
-    if (this.careful || this.#fullMs < longer * LONGEST_MS) return false
-    const silent = this.#completions === 0 || this.#fullMs - this.#lastEndMs >= LONGEST_MS
-    if (this.#completions < LEAST && !silent) return false
-    return this.#doubt === undefined || this.#completions >= CAREFUL_ENOUGH
+    if (this.#successes >= enough) return this.#fullMs >= SHORTEST_MS + this.#settleMs
+    if (this.#fullMs < longer * this.#silenceMs) return false
+    const silent = this.#fullMs - this.#lastEndMs >= this.#silenceMs
+    if (!silent && (this.careful || this.#successes < LEAST)) return false
+    return this.#doubt === undefined || this.#successes >= CAREFUL_ENOUGH
   }
 
   /** Halves the weight of what was measured, while the climb has not begun. */
   fade(): void {
+    this.#pausedMs = Number.POSITIVE_INFINITY
     if (!this.#near) this.#keep()
     this.#restart()
     this.#lower.fade(0.5)
@@ -257,6 +289,7 @@ export class Climb {
     if (!this.#near) this.#keep()
     this.#near = !this.#near
     this.#open = false
+    this.#pausedMs = Number.POSITIVE_INFINITY
     this.#restart()
   }
 
@@ -275,18 +308,29 @@ export class Climb {
     this.#settlingMs = this.#settleMs
   }
 
+  /** Nobody waits: the round goes on once somebody does. A lower level must be reached anew. */
+  #pause(elapsedMs: number): void {
+    if (this.#open && this.#doubt === undefined) this.#pausedMs = 0
+    this.#open = false
+    this.#pausedMs += elapsedMs
+  }
+
   #begin(): void {
-    if (this.#doubt) this.#settle()
     this.#open = true
+    const { area, ends } = this.#here
+    if (this.#pausedMs < area / ends) return
+    if (this.#doubt) this.#settle()
     this.#suspicious = false
     this.#undone = false
     this.#fullMs = 0
     this.#lastEndMs = 0
     this.#completions = 0
+    this.#successes = 0
   }
 
   #judge(): void {
     this.#open = false
+    this.#pausedMs = Number.POSITIVE_INFINITY
     // No request ended: either all running ones are slow, or none has run.
     if (this.#here.ends > 0 || !this.#undone) this.#compare()
   }
@@ -314,10 +358,19 @@ export class Climb {
       this.#forget()
       enough = undefined
     }
+    // Requests end, and none succeeds: a higher level cannot be better.
+    if (!enough && here.ends > 0 && here.successes === 0) return
     const slower = enough ? table.slowerThan(this.#lower) : 0
     if (enough && slower >= SURE) {
+      const upper = this.#limit
       this.#limit = Math.max(this.#min, Math.round(enough.level))
-      this.#doubt = { lower: this.#limit, table }
+      this.#doubt = {
+        lower: this.#limit,
+        table,
+        upper,
+        longestMs: Math.max(LONGEST_MS, (DRAINED * here.area) / here.ends),
+      }
+      this.#restart()
     } else if (slower >= SUSPECTED && !this.#suspicious) {
       this.#suspicious = true
       this.#open = true

@@ -101,7 +101,7 @@ export class Ages {
   #nowMs = 0
   /** Start times of the requests in flight, in order. */
   readonly #starts: number[] = []
-  /** Start and end of each request with a noted end. */
+  /** Start of each request with a noted end, the time until which it was watched, and of its success, or Infinity. */
   readonly #ended: number[] = []
 
   /** Forgets the noted ends. */
@@ -123,12 +123,12 @@ export class Ages {
     this.#starts.pop()
   }
 
-  /** A request ended after `durationMs`; `noted`: within a round, and with a typical duration. */
-  end(durationMs: number, noted: boolean): void {
+  /** A request ended after `durationMs`; `noted`: within a round. One without success was watched until then, only. */
+  end(durationMs: number, noted: boolean, success: boolean = true): void {
     const startMs = this.#nowMs - Math.max(durationMs, 0)
     if (!(startMs >= -ROUNDING_MS) || this.#starts.length === 0) return
     this.#starts.splice(this.#placeOf(startMs), 1)
-    if (noted) this.#ended.push(startMs, this.#nowMs)
+    if (noted) this.#ended.push(startMs, this.#nowMs, success ? this.#nowMs : Number.POSITIVE_INFINITY)
   }
 
   /** Life table of the last `forMs`, in which all ends were noted. */
@@ -137,9 +137,12 @@ export class Ages {
     const nowMs = this.#nowMs
     const roundMs = nowMs - forMs
     for (const startMs of this.#starts) table.add(roundMs - startMs, nowMs - startMs)
-    for (let i = 0; i < this.#ended.length; i += 2) {
+    for (let i = 0; i < this.#ended.length; i += 3) {
       const startMs = this.#ended[i]!
-      table.add(roundMs - startMs, nowMs - startMs, this.#ended[i + 1]! - startMs)
+      const endMs = this.#ended[i + 2]!
+      // One that succeeded is out of the number in flight from its end on: nothing hides it until now.
+      const untilMs = endMs === Number.POSITIVE_INFINITY ? this.#ended[i + 1]! : nowMs
+      table.add(roundMs - startMs, untilMs - startMs, endMs - startMs)
     }
     return table
   }

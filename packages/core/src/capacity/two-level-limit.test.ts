@@ -7,7 +7,8 @@ import { TwoLevelLimit } from './two-level-limit.js'
 function steady(rule: TwoLevelLimit, times: number, durationMs: (limit: number) => number): number[] {
   return Array.from({ length: times }, () => {
     const { limit } = rule
-    rule.read({ durationMs: durationMs(limit), meanInFlight: limit, peak: limit, meanWidth: 1, ...NATURAL })
+    const lastedMs = durationMs(limit)
+    rule.read({ durationMs: lastedMs, lastedMs, meanInFlight: limit, peak: limit, meanWidth: 1, ...NATURAL })
     return rule.limit
   })
 }
@@ -44,6 +45,27 @@ describe('TwoLevelLimit', () => {
     const rule = new TwoLevelLimit(100, 1, 1_000)
     expect(steady(rule, 6, knee(30))).toEqual([75, 56, 42, 31, 23, 31])
     expect(rule.looking).toBe(false)
+  })
+
+  it('ends a look by what it has shown in four windows, and takes nothing away if that is little', () => {
+    const rule = new TwoLevelLimit(20, 1, 1_000)
+    steady(rule, 1, () => 100)
+    expect(rule).toMatchObject({ looking: true, lookMs: 100 + 4 * 500 })
+    const nothing = {
+      durationMs: Number.NaN,
+      lastedMs: Number.NaN,
+      meanInFlight: 15,
+      peak: 15,
+      meanWidth: 1,
+      ...NATURAL,
+    }
+    rule.read(nothing, true)
+    expect(rule).toMatchObject({ looking: false, limit: 20, settleMs: 100, baselineMs: 125 })
+    expect(steady(rule, 3, () => 100).at(-1)).toBeGreaterThan(30)
+    const full = new TwoLevelLimit(20, 1, 1_000)
+    steady(full, 1, () => 100)
+    full.read({ ...nothing, durationMs: 75, lastedMs: 75 }, true)
+    expect(full).toMatchObject({ looking: true, limit: 11 })
   })
 
   it('settles at about 1.3 times the knee, from below and from above', () => {
@@ -103,7 +125,8 @@ describe('TwoLevelLimit', () => {
         const durationMs = mean(nowMs, elapsedMs)
         const drift = Math.abs(Math.log(halves))
         const effective = elapsedMs / 10
-        rule.read({ durationMs, meanInFlight: limit, peak: limit, meanWidth: 1, elapsedMs, drift, effective })
+        const each = { meanInFlight: limit, peak: limit, meanWidth: 1 }
+        rule.read({ ...each, durationMs, lastedMs: durationMs, elapsedMs, drift, effective })
         nowMs += elapsedMs
         if (rule.looking && !looking) looks++
       }
@@ -225,16 +248,17 @@ describe('TwoLevelLimit', () => {
       [9, 20],
       [0.1, 1],
     ] as const)
-      for (let i = 0; i < 50; i++) rule.read({ durationMs: 80, meanInFlight, peak, meanWidth: 1, ...NATURAL })
+      for (let i = 0; i < 50; i++)
+        rule.read({ durationMs: 80, lastedMs: 80, meanInFlight, peak, meanWidth: 1, ...NATURAL })
     expect(rule).toMatchObject({ limit: 20, looking: false, baselineMs: 80 })
-    rule.read({ durationMs: 120, meanInFlight: 1, peak: 1, meanWidth: 1, ...NATURAL })
+    rule.read({ durationMs: 120, lastedMs: 120, meanInFlight: 1, peak: 1, meanWidth: 1, ...NATURAL })
     expect(rule.baselineMs).toBe(100)
   })
 
   it('gives a look up when the demand goes away', () => {
     const rule = new TwoLevelLimit(20, 1, 1_000)
     steady(rule, 1, () => 100)
-    rule.read({ durationMs: 40, meanInFlight: 3, peak: 5, meanWidth: 1, ...NATURAL })
+    rule.read({ durationMs: 40, lastedMs: 40, meanInFlight: 3, peak: 5, meanWidth: 1, ...NATURAL })
     expect(rule).toMatchObject({ limit: 20, looking: false })
     expect(rule.baselineMs).toBeNaN()
     steady(rule, 1, () => 100)
@@ -244,7 +268,7 @@ describe('TwoLevelLimit', () => {
   it('keeps a cut, and what it has seen, when the demand goes away after it', () => {
     const rule = new TwoLevelLimit(100, 1, 1_000)
     expect(steady(rule, 2, knee(30))).toEqual([75, 56])
-    rule.read({ durationMs: 40, meanInFlight: 30, peak: 40, meanWidth: 1, ...NATURAL })
+    rule.read({ durationMs: 40, lastedMs: 40, meanInFlight: 30, peak: 40, meanWidth: 1, ...NATURAL })
     expect(rule).toMatchObject({ limit: 75, looking: false, baselineMs: 250 })
   })
 
@@ -257,11 +281,12 @@ describe('TwoLevelLimit', () => {
 
   it('takes slots that the next request does not fit into for used', () => {
     const rule = settled()
-    for (let i = 0; i < 3; i++) rule.read({ durationMs: 100, meanInFlight: 16, peak: 16, meanWidth: 8, ...NATURAL })
+    for (let i = 0; i < 3; i++)
+      rule.read({ durationMs: 100, lastedMs: 100, meanInFlight: 16, peak: 16, meanWidth: 8, ...NATURAL })
     expect(rule.limit).toBeGreaterThan(20)
     const fractions = settled()
     for (let i = 0; i < 3; i++)
-      fractions.read({ durationMs: 100, meanInFlight: 19.5, peak: 19.8, meanWidth: 0.3, ...NATURAL })
+      fractions.read({ durationMs: 100, lastedMs: 100, meanInFlight: 19.5, peak: 19.8, meanWidth: 0.3, ...NATURAL })
     expect(fractions.limit).toBeGreaterThan(20)
   })
 
@@ -275,6 +300,7 @@ describe('TwoLevelLimit', () => {
   it('never leaves its range, and is always a whole number', () => {
     const reading = fc.record({
       durationMs: fc.oneof(fc.double(), fc.double({ min: 0, max: 1e4 })),
+      lastedMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
       meanInFlight: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
       peak: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
       meanWidth: fc.oneof(fc.double(), fc.double({ min: 0, max: 4 })),

@@ -24,13 +24,20 @@ const BUSY = 0.8
 const QUIET = 0.5
 /** Tolerance for sums of fractional widths. */
 const ROUNDING = 1e-9
+/**
+ * Longest look, as a multiple of a window at L: three quarters of the slots need four thirds of the time where no
+ * request waits for another, and chance and swings make that longer.
+ */
+const LONGEST_LOOK = 4
 /** Longest time to settle: a machine that slept for an hour has measured an hour. */
 const LONGEST_SETTLE_MS = 60_000
 
 /** The measurements of a window. */
 export interface WindowReading extends SwingReading {
-  /** Mean duration in milliseconds. */
+  /** Time in flight for each request that succeeded, in milliseconds. */
   readonly durationMs: number
+  /** The same for each that ended, with or without success. */
+  readonly lastedMs: number
   /** Mean number of slots taken. */
   readonly meanInFlight: number
   /** Most slots taken at once. */
@@ -89,6 +96,10 @@ export class TwoLevelLimit {
   #windowsSinceLook: number = LOOK_EVERY - 1
   #calmWindows = 0
   #settleMs = 0
+  /** Length of the last busy window at L. */
+  #windowMs = 0
+  /** Time in flight for each request that ended in the last window. */
+  #lastedMs = 0
   readonly #swing: Swing
 
   /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max; `before`: the rule to continue. */
@@ -115,6 +126,14 @@ export class TwoLevelLimit {
     return this.#looking
   }
 
+  /**
+   * Time after which a look has shown enough: if the slots above the lower level were in vain, it would be over. But
+   * requests that last far longer than others may fill all of the lower level, and then nothing ends.
+   */
+  get lookMs(): number {
+    return this.#settleMs + LONGEST_LOOK * Math.max(this.#windowMs, this.windowMs)
+  }
+
   /** B, in milliseconds; NaN before it is known. */
   get baselineMs(): number {
     return this.#baselineMs
@@ -139,20 +158,30 @@ export class TwoLevelLimit {
     return this.#swing.windowMs
   }
 
-  /** Takes the measurements of a window, and sets the limit for the next one. */
-  read(reading: WindowReading): void {
-    const { durationMs, meanInFlight, peak, meanWidth } = reading
+  /**
+   * Takes the measurements of a window, and sets the limit for the next one; `cut`: of a look that has lasted for long
+   * enough, whether anything has ended or not.
+   */
+  read(reading: WindowReading, cut = false): void {
+    const { durationMs, lastedMs, meanInFlight, peak, meanWidth } = reading
     this.#settleMs = 0
+    if (cut) {
+      const longest = this.#durationMs / SURPRISINGLY_SHORT
+      this.#compare(durationMs > 0 ? Math.min(durationMs, longest) : longest, reading.elapsedMs)
+      return
+    }
+    this.#lastedMs = lastedMs
     if (!(durationMs > 0)) return
     // Full means that one more would not have fitted; slots that are free because the next request is wide are not
     // idle.
     const full = peak > this.#limit - meanWidth + ROUNDING
     const busy = full && meanInFlight >= BUSY * (this.#limit - Math.max(0, meanWidth - 1))
     if (this.#looking) {
-      if (busy) this.#compare(durationMs)
-      else this.#return(durationMs)
+      if (busy) this.#compare(durationMs, reading.elapsedMs)
+      else this.#return()
     } else if (busy) {
       // The baseline of a shorter window is that of a moment.
+      this.#windowMs = reading.elapsedMs
       if (this.#swing.read(reading)) this.#windowsSinceLook = LOOK_EVERY
       this.#steer(durationMs)
     } else if (meanInFlight < QUIET * this.#limit && this.#baselineMs > 0) {
@@ -173,7 +202,7 @@ export class TwoLevelLimit {
       this.#windowsSinceLook > 1 &&
       (ratio > Math.max(SURPRISINGLY_LONG, swing) || ratio < Math.min(SURPRISINGLY_SHORT, 1 / swing))
     if (surprising || this.#windowsSinceLook >= LOOK_EVERY || this.#level < CONFIRMED * this.#confirmed) {
-      this.#look(durationMs)
+      this.#look()
       return
     }
     this.#calmWindows = ratio < CALM ? this.#calmWindows + 1 : 0
@@ -187,19 +216,20 @@ export class TwoLevelLimit {
     if (change > 0 || ratio > swing) this.#setLevel(this.#level + change)
   }
 
-  #look(durationMs: number): void {
+  #look(): void {
     this.#looking = true
     this.#limit = Math.max(this.#min, Math.floor(LOWER * this.#level))
-    this.#settle(durationMs)
+    this.#settle()
   }
 
-  #compare(lowerMs: number): void {
+  #compare(lowerMs: number, elapsedMs: number): void {
     if (this.#durationMs > Math.max(TOLERANCE, this.swing) * lowerMs && this.#level > this.#min) {
       this.#setLevel(LOWER * this.#level)
       this.#baselineMs = lowerMs
       this.#durationMs = lowerMs
+      this.#windowMs = elapsedMs
       this.#measuredAt = this.#limit
-      this.#look(lowerMs)
+      this.#look()
       return
     }
     const before = this.#baselineMs
@@ -210,17 +240,17 @@ export class TwoLevelLimit {
     this.#confirmed = this.#level
     this.#windowsSinceLook = 0
     this.#calmWindows = 0
-    this.#return(lowerMs)
+    this.#return()
   }
 
-  #return(durationMs: number): void {
+  #return(): void {
     this.#looking = false
     this.#setLevel(this.#level)
-    this.#settle(durationMs)
+    this.#settle()
   }
 
-  #settle(durationMs: number): void {
-    this.#settleMs = Math.min(durationMs, LONGEST_SETTLE_MS)
+  #settle(): void {
+    this.#settleMs = Math.min(this.#lastedMs, LONGEST_SETTLE_MS)
   }
 
   #setLevel(level: number): void {

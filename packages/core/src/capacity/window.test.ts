@@ -51,6 +51,29 @@ describe('Window', () => {
     expect(window.meanWidth).toBe(1)
   })
 
+  it('knows the time in flight for each success, and for each end', () => {
+    const window = new Window()
+    // One in four times out.
+    for (let i = 0; i < 50; i++) {
+      window.pass(100, 4)
+      for (let j = 0; j < 3; j++) window.complete(1, 100)
+      window.lose(1, 100)
+    }
+    expect(window.durationMs).toBeCloseTo(400 / 3, 9)
+    expect(window.lastedMs).toBeCloseTo(100, 9)
+    expect(window.typicalMs).toBeCloseTo(100, 9)
+    expect(window.isDone).toBe(true)
+  })
+
+  it('is not done while nothing succeeds', () => {
+    const window = new Window()
+    for (let i = 0; i < 50; i++) {
+      window.pass(100, 4)
+      for (let j = 0; j < 4; j++) window.lose(1, 100)
+    }
+    expect(window.isDone).toBe(false)
+  })
+
   it('leaves out no more of a request than falls into the window', () => {
     const window = new Window()
     window.pass(100, 2)

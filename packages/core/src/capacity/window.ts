@@ -33,7 +33,10 @@ export class Window {
   #area = 0
   /** Part of the area that does not count as work. */
   #passedOver = 0
-  /** Durations of the ended requests, by width. */
+  /** Widths of the requests that ended without success, and the sum of the durations of all that ended, by width. */
+  #lostWidths = 0
+  #spent = 0
+  /** Durations of the requests that succeeded, by width. */
   #durations = 0
   #squaredDurations = 0
   #completions = 0
@@ -55,6 +58,8 @@ export class Window {
     this.#elapsedMs = 0
     this.#area = 0
     this.#passedOver = 0
+    this.#lostWidths = 0
+    this.#spent = 0
     this.#durations = 0
     this.#squaredDurations = 0
     this.#completions = 0
@@ -73,7 +78,7 @@ export class Window {
     if (inFlight > this.#peak) this.#peak = inFlight
   }
 
-  /** A request ended after `durationMs`. */
+  /** A request succeeded after `durationMs`. */
   complete(width: number, durationMs: number): void {
     this.#completions++
     this.#widths += width
@@ -86,10 +91,20 @@ export class Window {
     const part = 1 / this.#seen
     const lastedMs = finite(durationMs)
     this.#durations += width * lastedMs
+    this.#spent += width * lastedMs
     this.#squaredDurations += width * lastedMs * lastedMs
     const off = lastedMs - this.#mean
     this.#mean += part * off
     this.#variance = (1 - part) * (this.#variance + part * off * off)
+  }
+
+  /**
+   * A request ended after `durationMs` without success: it has used its slots for nothing, and shows no duration. A
+   * time-out would show the same one however full the service is.
+   */
+  lose(width: number, durationMs: number): void {
+    this.#lostWidths += width
+    this.#spent += width * finite(durationMs)
   }
 
   /**
@@ -110,22 +125,32 @@ export class Window {
     if (
       this.#completions === 0 ||
       elapsedMs < Math.max(SHORTEST_MS, this.#leastMs) ||
-      elapsedMs < LEAST_DURATIONS * this.durationMs
+      elapsedMs < LEAST_DURATIONS * this.lastedMs
     )
       return false
-    const endedMs = this.#durations / this.#widths
-    const longerMs = Math.max(this.durationMs, endedMs)
-    const agree = longerMs <= AGREEMENT * Math.min(this.durationMs, endedMs)
-    if (!agree && elapsedMs < MOST_DURATIONS * longerMs) return false
+    const endedMs = this.#spent / (this.#widths + this.#lostWidths)
+    const longerMs = Math.max(this.lastedMs, endedMs)
+    const agree = longerMs <= AGREEMENT * Math.min(this.lastedMs, endedMs)
+    if (!agree && elapsedMs < MOST_DURATIONS * endedMs) return false
     const variation = elapsedMs < PATIENCE_MS ? this.#variance / this.#mean ** 2 : 1
     const needed = COMPLETIONS * Math.min(Math.max(variation, 1), MOST_VARIED)
     // Wide requests among narrow ones make a mean less certain: their effective number, (Σw)² / Σw² (Kish 1965).
     return this.#widths ** 2 >= needed * this.#squaredWidths
   }
 
-  /** Mean duration in milliseconds, by width; NaN if nothing ended. */
+  /** Time in flight for each request that succeeded, in milliseconds, by width; NaN or Infinity if none did. */
   get durationMs(): number {
     return (this.#area - this.#passedOver) / this.#widths
+  }
+
+  /** Time in flight for each request that ended, with or without success, in milliseconds. */
+  get lastedMs(): number {
+    return (this.#area - this.#passedOver) / (this.#widths + this.#lostWidths)
+  }
+
+  /** Mean duration of the last requests that succeeded, in milliseconds; 0 before the first. */
+  get typicalMs(): number {
+    return this.#mean
   }
 
   /** Its length so far, in milliseconds. */

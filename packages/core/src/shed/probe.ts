@@ -149,7 +149,8 @@ export class Probe {
     this.#count()
     this.#pushed ??= new LiveLoad()
     const held = this.#pushed.held * inFlight
-    this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
+    const elapsedMs = Math.min(nowMs - this.#pushedAtMs, LONGEST_STEP_MS)
+    this.#pushedRelief?.sample(reading, held, elapsedMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
     this.#pushedAtMs = nowMs
   }
@@ -286,7 +287,11 @@ function numberOrNull(value: number): number | null {
 const RELIEF_MS = 10_000
 /** The discount shrinks by this multiple of a rise. */
 const RETREAT = 4
-/** Longest time between two samples that counts: a pause without traffic shows nothing. */
+/**
+ * Longest pause that counts: all of the discount at once would leave no margin for the requests after it. And the
+ * longest time between two collections: requests may have come and gone meanwhile.
+ */
+const LONGEST_PAUSE_MS = 5_000
 const LONGEST_STEP_MS = 1_000
 
 /**
@@ -294,8 +299,9 @@ const LONGEST_STEP_MS = 1_000
  * is not collected yet, and memory of the service's own. Refusing requests frees none of it, and can even preserve it,
  * because it is the allocations of requests that trigger its collection or reuse it.
  *
- * The discount grows slowly while the part that running requests do not explain is in the range of the curve. It
- * shrinks quickly when that part exceeds its earlier maximum. No clock; O(1).
+ * The discount grows slowly while the part that running requests do not explain is in the range of the curve: during a
+ * pause, too, which shows what remains if all requests are refused. It shrinks quickly when that part exceeds its
+ * earlier maximum. No clock; O(1).
  */
 export class Relief {
   /** The discount: at least 0, and at most the unexplained part's excess over `from`. */
@@ -313,7 +319,7 @@ export class Relief {
       return
     }
     if (unheld > this.#highest) this.amount -= RETREAT * (unheld - this.#highest)
-    else this.amount += ((excess - this.amount) * Math.min(elapsedMs, LONGEST_STEP_MS)) / RELIEF_MS
+    else this.amount += ((excess - this.amount) * Math.min(elapsedMs, LONGEST_PAUSE_MS)) / RELIEF_MS
     this.#highest = Math.max(unheld, this.#highest)
     this.amount = Math.max(0, Math.min(this.amount, excess))
   }

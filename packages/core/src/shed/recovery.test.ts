@@ -208,3 +208,38 @@ it.each([
     expect(late.filter(({ admitted }) => !admitted).length / late.length).toBeLessThan(most)
   },
 )
+
+it.each([
+  ['50 every ten seconds', 50, 10_000],
+  ['20 every five seconds', 20, 5_000],
+])('hardly any is refused by memory that stays resident, if requests come in bursts: %s', (_, requests, everyMs) => {
+  const process = new Process()
+  const { clock } = process
+  const signals = process.signals.filter(({ name }) => name === 'memory')
+  const gate = createGate({ clock, random: seededRandom(2), fair: false, shed: loadShedder({ signals }) })
+  const size = 0.0007
+  const running: { endsAtMs: number; decision: Decision }[] = []
+  const refused: number[] = []
+  while (clock() < END_MS) {
+    process.turn(10, 1)
+    process.others = clock() < OVERLOAD_MS ? 0.57 : 0
+    while (running.length > 0 && running[0]!.endsAtMs <= clock()) {
+      process.give(size)
+      const { decision } = running.shift()!
+      if (decision.admitted) decision.finish('success')
+    }
+    if (clock() % everyMs >= 10) continue
+    refused.push(0)
+    for (let i = 0; i < requests; i++) {
+      const decision = gate.admit({ flow: 'one' }) as Decision
+      if (decision.admitted) {
+        process.take(size)
+        running.push({ endsAtMs: clock() + 1_000, decision })
+      } else refused[refused.length - 1]!++
+    }
+  }
+  const bursts = (fromMs: number, untilMs: number): number =>
+    refused.slice(fromMs / everyMs, untilMs / everyMs).reduce((sum, one) => sum + one / requests, 0)
+  expect(bursts(0, OVERLOAD_MS)).toBeGreaterThan(1)
+  expect(bursts(OVERLOAD_MS + RECOVERY_MS, END_MS)).toBeLessThan(0.2)
+})

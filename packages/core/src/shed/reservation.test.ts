@@ -276,10 +276,12 @@ describe('Relief', () => {
     expect(relief.amount).toBe(0)
   })
 
-  it('counts a silence for a second at most', () => {
+  it('counts a silence for five seconds at most: what is left after it was held by no request', () => {
     const relief = new Relief()
     relief.sample(0.9, 0, 100, range)
+    relief.sample(0.9, 0, 5_000, range)
+    expect(relief.amount).toBeCloseTo(0.15 / 2, 9)
     relief.sample(0.9, 0, 3_600_000, range)
-    expect(relief.amount).toBeLessThanOrEqual(0.015 + 1e-12)
+    expect(relief.amount).toBeCloseTo((0.15 * 3) / 4, 9)
   })
 })
