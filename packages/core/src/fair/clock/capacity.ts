@@ -2,7 +2,9 @@ import {
   CHANCE,
   DELAYS,
   LATELY_REQUESTS,
+  LEAST_DEPTH,
   LEAST_RATE,
+  LEAST_SERVED,
   OUTCOMES,
   RATE_REQUESTS,
   RATE_SECONDS,
@@ -255,10 +257,11 @@ export class Traffic {
     return this.#moved / this.#movedSeconds
   }
 
-  /** Time for which a proof that this much is delivered is trusted. A test of it takes a turn. */
-  trustedSeconds(perSecond: number, turnSeconds: number): number {
+  /** True if a proof of this age that `perSecond` is delivered is old, much is refused, and this is no outage. */
+  doubts(age: number, perSecond: number, admittedPerSecond: number, turnSeconds: number): boolean {
     const hasFallen = perSecond * MEAN_SECONDS < FALLEN * this.#most
-    return hasFallen ? Math.min(TRUST_SECONDS, FALLEN_TURNS * turnSeconds) : TRUST_SECONDS
+    const isOld = age > (hasFallen ? Math.min(TRUST_SECONDS, FALLEN_TURNS * turnSeconds) : TRUST_SECONDS)
+    return isOld && this.servedShare >= LEAST_SERVED && this.refusedPerSecond > LEAST_DEPTH * admittedPerSecond
   }
 
   /** The share of failures beyond `usual`, if it exceeds the tolerated share; otherwise 0. */

@@ -1,7 +1,7 @@
 import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
-import { DeliverySlope, LEAST_DEPTH, Looks, NO_WINDOW, SoleUser } from './proof.js'
+import { DeliverySlope, Looks, NO_WINDOW, SoleUser } from './proof.js'
 import type { Admission, ClockJudgement } from './state.js'
-import { CHANCE, LATELY_REQUESTS, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
+import { CHANCE, LATELY_REQUESTS, LEAST_DEPTH, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
 
 /** More than this may be an outage: it is not compensated, and not learned as usual. */
@@ -51,6 +51,9 @@ export class FairClock {
   readonly #origin: number
   protected now: number = Number.NaN
   protected requests = 0
+  /** Number of requests that were admitted at this time, and in the mean at one time: the clock may move in steps. */
+  #admitted = 0
+  #atOnce = 0
   #alarmed = false
   protected alone = false
   #calmAt = 0
@@ -92,6 +95,8 @@ export class FairClock {
       return
     }
     this.#traffic.advance(elapsed, this.meanCost)
+    this.#atOnce += (this.#admitted - this.#atOnce) / RATE_REQUESTS
+    this.#admitted = 0
     if (!(this.open ? this.#alarmed : this.#unmet) || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
     else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
     if (!this.following) this.look(this.#origin + now, elapsed)
@@ -177,9 +182,14 @@ export class FairClock {
 
   /** Records the time of an admission: to be returned with its outcome. */
   note(admission: Admission, cost: number): void {
+    this.#admitted++
     admission.at = this.now
+    admission.window = NO_WINDOW
     // An alarm discards the windows before it.
-    admission.window = this.#alarmed && !this.looks.looking ? this.#windowNow() : NO_WINDOW
+    if (this.#alarmed && !this.looks.looking) {
+      const { delay, servedShare } = this.#traffic
+      admission.window = this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
+    }
     admission.look = this.looks.admit(cost)
     admission.isDry = this.#soleUser.admit(this.now, cost, this.meanCost, this.#traffic.servedPerSecond)
   }
@@ -245,11 +255,6 @@ export class FairClock {
 
   get failureShare(): number {
     return this.#traffic.failureShare
-  }
-
-  #windowNow(): number {
-    const { delay, servedShare } = this.#traffic
-    return this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
   }
 
   get #admittedPerSecond(): number {
@@ -352,7 +357,7 @@ export class FairClock {
       this.delivery.grow(seconds, this.#traffic.refusedPerSecond)
     const perSecond = Math.max(this.delivery.tried(this.now, this.#probe, this.#traffic.delay), meanCost)
     const reserve = this.reserve
-    reserve.size(meanCost, this.deliverable, perSecond, this.lag)
+    reserve.size(meanCost, Math.max(1, this.#atOnce), this.deliverable, perSecond, this.lag)
     reserve.fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
     reserve.floor = looks.looking ? looks.limit : LEAST_DELIVERED * this.deliverable
   }
@@ -386,8 +391,9 @@ export class FairClock {
       const beyond = this.beyond
       const isOver = !this.open && beyond > 0
       if (isOver && !this.alone) this.delivery.giveWay(beyond, this.#keepsAll)
+      const age = this.open ? 0 : this.now - this.engagedAt
       if (this.#testing) this.#endTest()
-      else if (this.#isDoubtful) this.#test()
+      else if (this.#traffic.doubts(age, this.deliverable, this.#admittedPerSecond, looks.turnSeconds)) this.#test()
       const mayLook = !(this.alone || this.#testing) && this.failureShare > TOLERATED
       this.#vain = this.delivery.gaveMuch ? Math.max(0, this.#vain + (isOver ? 1 : -1)) : 0
       const isDue = this.#vain > 1 || (this.#alarmed && beyond > LEAST_DEPTH)
@@ -400,14 +406,6 @@ export class FairClock {
     this.engage()
     this.#owedBefore = Math.max(0, this.reserve.owed)
     this.reserve.empty()
-  }
-
-  /** True if the proof is old, much is refused because of it, and this is no outage. */
-  get #isDoubtful(): boolean {
-    const { refusedPerSecond, servedShare } = this.#traffic
-    const isOld =
-      !this.open && this.now - this.engagedAt > this.#traffic.trustedSeconds(this.deliverable, this.looks.turnSeconds)
-    return isOld && servedShare >= LEAST_SERVED && refusedPerSecond > LEAST_DEPTH * this.#admittedPerSecond
   }
 
   /** What an old proof says may be long over, and only full admission can show that. */

@@ -65,6 +65,25 @@ describe('a gate with the fair clock serves the quiet and leaves nothing unused'
     }
   })
 
+  const steps: [stepMs: number, least: number, used: number][] = [
+    [100, 0.94, 0.97],
+    [50, 0.94, 0.97],
+    [200, 0.94, 0.97],
+    [500, 0.9, 0.9],
+  ]
+  it.each(byWidth(steps.slice(0, 1), steps))(
+    'when many requests arrive at one time of the clock, which moves in steps of %d ms: light flows get %d',
+    (stepMs, least, used) => {
+      const asked = Array.from({ length: 84 }, (_, flow) => (flow < 80 ? 1 : 60))
+      const service = { ...noisy, ratesAt: () => asked, mostAsked: 320, capacityAt: () => 120, burst: 40, seconds: 120 }
+      for (const seed of seeds) {
+        const { tally } = runService({ ...service, clockAt: (ms) => stepMs * Math.floor(ms / stepMs) }, seed)
+        expect(tally.share([...asked.keys()].slice(0, 80), 10, 120)).toBeGreaterThan(least)
+        expect(tally.total('served', [...asked.keys()], 10, 120) / (110 * 120)).toBeGreaterThan(used)
+      }
+    },
+  )
+
   it('in a deep overload, too, in which refusals are known at once and successes half a second later', () => {
     for (const seed of seeds) {
       const many = Array.from({ length: 40 }, (_, flow) => (flow < 20 ? 1.35 : 100))

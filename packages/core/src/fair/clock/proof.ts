@@ -1,6 +1,7 @@
 import {
   DELAYS,
   GRAIN,
+  LEAST_DEPTH,
   LEAST_SERVED,
   OUTCOMES,
   RATE_REQUESTS,
@@ -15,8 +16,7 @@ import {
  * admissions still have their effect.
  */
 const SETTLES = 0.075
-/** A look takes away the share that fails, so only the delivered rate is admitted; mostly within these bounds. */
-export const LEAST_DEPTH = 0.1
+/** A look takes away the share that fails, so only the delivered rate is admitted: mostly no more than this part. */
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes of each half is known. */
 const HEARD = 0.6

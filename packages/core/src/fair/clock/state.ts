@@ -44,6 +44,8 @@ export const VERY_SURE = 3
 export const TOLERATED = 0.03
 /** Up to this share they are chance: they end an alarm, and no run. */
 export const CHANCE: number = TOLERATED / 4
+/** A smaller part of the requests is not worth a test: a look takes at least as much away. */
+export const LEAST_DEPTH = 0.1
 /** Number of recent requests: means are taken over them, and a run of this length is significant. */
 export const LATELY_REQUESTS = 100
 /** Shorter times, or fewer requests, define no rate. */

@@ -139,9 +139,9 @@ export class CapacityReserve {
   /**
    * For a resource that delivers `deliverable` and is tried with `perSecond`; `lag`: delay until others learn of it.
    */
-  size(meanCost: number, deliverable: number, perSecond: number, lag: number): void {
-    this.target = meanCost + (RESERVE_SECONDS + lag) * deliverable
-    this.most = Math.max(this.#credit * meanCost, MOST_SECONDS * perSecond)
+  size(meanCost: number, atOnce: number, deliverable: number, perSecond: number, lag: number): void {
+    this.target = atOnce * meanCost + (RESERVE_SECONDS + lag) * deliverable
+    this.most = Math.max(this.#credit * meanCost, MOST_SECONDS * perSecond, this.target)
   }
 
   /** The largest debt. If many requests are reported at once, it is bounded by the amount not yet told to others. */
