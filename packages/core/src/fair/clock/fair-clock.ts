@@ -182,7 +182,8 @@ export class FairClock {
 
   /** Records the time of an admission: to be returned with its outcome. */
   note(admission: Admission, cost: number): void {
-    this.#admitted++
+    // What is reported at once was not admitted at once.
+    if (!this.#isLate) this.#admitted++
     admission.at = this.now
     admission.window = NO_WINDOW
     // An alarm discards the windows before it.
