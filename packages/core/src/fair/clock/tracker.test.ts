@@ -185,7 +185,7 @@ describe('the fair clock of a tracker', () => {
     )
   })
 
-  it('lets new flows in a shortage have three tenths of the resource together, however many there are', () => {
+  it('lets new flows in a shortage have a quarter of the resource together, however many there are', () => {
     for (const perSecond of [300, 1_000, 5_000]) {
       const { clock, tracker } = trackerOf()
       engage(tracker, clock)
@@ -204,14 +204,14 @@ describe('the fair clock of a tracker', () => {
       }
       expect(tracker.explain('never-seen')).toMatchObject({ newcomer: true, engaged: true })
       expect(admitted).toBeGreaterThan(0)
-      // Three tenths of 50 a second for 20 s, plus the initial savings.
-      expect(admitted).toBeLessThan(1.5 * 0.3 * 50 * 20)
+      // A quarter of 50 a second for 20 s, plus the initial savings.
+      expect(admitted).toBeLessThan(1.5 * 0.25 * 50 * 20)
     }
   })
 
   it.each([
-    [10, 0.9],
-    [100, 0.65],
+    [10, 0.75],
+    [100, 0.55],
   ])(
     'serves visitors that come for two requests within two seconds, beside %d flows that ask for twice the resource: %d',
     (heavy, least) => {

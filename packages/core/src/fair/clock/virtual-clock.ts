@@ -3,7 +3,7 @@ import { LEAST_RATE } from './state.js'
 /** Requests that a flow may have at its first request, while nothing is short. */
 export const FIRST_CREDIT = 2
 /** Part of the capacity for all new flows together in a shortage. */
-const NEW_SHARE = 0.3
+const NEW_SHARE = 0.25
 /** The largest rate of the clock, as a multiple of the fair rate. */
 const MOST_PRESSURE = 4
 /** Gain of the fair rate, per request and per second. */
