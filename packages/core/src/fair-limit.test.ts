@@ -30,7 +30,7 @@ describe('fairLimit', () => {
     [null, 'fairLimit must be an object, got null'],
     [{ concurrency: 1, clock: 5 }, 'clock must be a function, got 5'],
   ])('names what is wrong with options: %j', (options, message) => {
-    expect(() => fairLimit(options as unknown as FairLimitOptions)).toThrow(message)
+    expect(() => fairLimit(options as never)).toThrow(message)
   })
 
   it.each([
@@ -39,7 +39,7 @@ describe('fairLimit', () => {
     [null, 'signal must be an AbortSignal, got null'],
   ])('names a signal that is none: %j', (signal, message) => {
     const limit = limitIn(new World())
-    expect(() => limit('a', () => 1, { signal: signal as unknown as AbortSignal })).toThrow(message)
+    expect(() => limit('a', () => 1, { signal: signal as never })).toThrow(message)
     expect(limit.snapshot()).toMatchObject({ running: 0, waiting: 0 })
   })
 

@@ -216,7 +216,7 @@ export class AdaptiveCapacity implements Capacity {
     this.#climb = new Climb(limit, this.#ceiling, false, this.#min)
   }
 
-  /** So many losses, and no success, are beyond chance: all slots are in vain, and a half of them is as good. */
+  /** A row of losses that is beyond chance shows that all slots are in vain: a half of them is as good. */
   #lose(durationMs: number): void {
     // What started before the last such step belongs to the level before it.
     if (this.#successes === 0 || durationMs > this.#levelMs) return

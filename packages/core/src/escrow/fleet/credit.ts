@@ -219,7 +219,7 @@ export interface Errand<Result> {
   giveUp(): Result
 }
 
-/** Every so many leases, the first in line draws, though others are within their guarantees: it learns its refusal. */
+/** At each lease of this number the first in line draws, though others are within their guarantees: it learns its refusal. */
 const TURN = 4
 
 /** Most that are tried for each answer of the store, if more draws are needed: each try costs some microseconds. */

@@ -381,8 +381,8 @@ export class FairClock {
   /** Starts scheduled looks, and reads their results. */
   protected look(now: number, elapsed: number): void {
     const { looks } = this
-    const requestsPerSecond = this.#admittedPerSecond / this.meanCost
-    if (looks.advance(now, elapsed, requestsPerSecond, this.#traffic.delay)) {
+    const perSecond = this.#admittedPerSecond
+    if (looks.advance(now, elapsed, perSecond / this.meanCost, this.#traffic.delay)) {
       if (looks.looking) {
         looks.looking = false
         this.reserve.giveBack(this.#owedBefore)
@@ -392,9 +392,12 @@ export class FairClock {
       const beyond = this.beyond
       const isOver = !this.open && beyond > 0
       if (isOver && !this.alone) this.delivery.giveWay(beyond, this.#keepsAll)
-      const age = this.open ? 0 : this.now - this.engagedAt
       if (this.#testing) this.#endTest()
-      else if (this.#traffic.doubts(age, this.deliverable, this.#admittedPerSecond, looks.turnSeconds)) this.#test()
+      else if (
+        !this.open &&
+        this.#traffic.doubts(this.now - this.engagedAt, this.deliverable, perSecond, looks.turnSeconds)
+      )
+        this.#test()
       const mayLook = !(this.alone || this.#testing) && this.failureShare > TOLERATED
       this.#vain = this.delivery.gaveMuch ? Math.max(0, this.#vain + (isOver ? 1 : -1)) : 0
       const isDue = this.#vain > 1 || (this.#alarmed && beyond > LEAST_DEPTH)

@@ -94,7 +94,7 @@ export class VirtualClock {
   }
 }
 
-/** Target remainder: one request and this many seconds of capacity. */
+/** Target remainder: the requests of one time, and this many seconds of capacity. */
 const RESERVE_SECONDS = 0.1
 /** Largest debt: one request, or the service of this time: flows that arrive next would pay it. */
 const DEBT_SECONDS = 0.01
@@ -137,7 +137,8 @@ export class CapacityReserve {
   }
 
   /**
-   * For a resource that delivers `deliverable` and is tried with `perSecond`; `lag`: delay until others learn of it.
+   * For a resource that delivers `deliverable` and is tried with `perSecond`. `atOnce`: mean number of admissions at one
+   * time, which nothing can hold back; `lag`: delay until others learn of them.
    */
   size(meanCost: number, atOnce: number, deliverable: number, perSecond: number, lag: number): void {
     this.target = atOnce * meanCost + (RESERVE_SECONDS + lag) * deliverable

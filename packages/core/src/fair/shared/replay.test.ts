@@ -104,6 +104,17 @@ describe('what a report costs the arbiter', () => {
   )
 })
 
+it('admissions that are reported at one time need no reserve for admissions at one time', () => {
+  const clock = new SharedFairClock(10, 0.1, 0, 0.02)
+  clock.advance(0)
+  clock.start({ ...belief, open: false, deliverable: 100, fill: 100 })
+  for (let slot = 1; slot < 100; slot++) {
+    for (let i = 0; i < 500; i++) clock.note({ at: 0, window: -1, look: 0, isDry: false }, 1)
+    clock.advance(0.02 * slot)
+  }
+  expect(clock.reserve.target).toBeCloseTo(1 + 0.1 * 100, 0)
+})
+
 describe('a slot of a hundred requests and one of twenty thousand', () => {
   it('count with what they cost, and their requests with what each does', () => {
     const of = (requests: number) => {
