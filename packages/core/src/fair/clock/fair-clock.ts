@@ -398,10 +398,9 @@ export class FairClock {
         this.#traffic.doubts(this.now - this.engagedAt, this.deliverable, perSecond, looks.turnSeconds)
       )
         this.#test()
-      const mayLook = !(this.alone || this.#testing) && this.failureShare > TOLERATED
       this.#vain = this.delivery.gaveMuch ? Math.max(0, this.#vain + (isOver ? 1 : -1)) : 0
       const isDue = this.#vain > 1 || (this.#alarmed && beyond > LEAST_DEPTH)
-      if (mayLook) looks.want(isDue, this.usual > 0)
+      if (!(this.alone || this.#testing) && this.failureShare > TOLERATED) looks.want(isDue, this.usual > 0)
     }
     if (!looks.isDue(now)) return
     this.wasOpen = this.open
