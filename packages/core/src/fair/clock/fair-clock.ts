@@ -51,7 +51,7 @@ export class FairClock {
   readonly #origin: number
   protected now: number = Number.NaN
   protected requests = 0
-  /** Number of requests that were admitted at this time, and in the mean at one time: the clock may move in steps. */
+  /** Number of requests admitted at this time, and in the mean: the clock may move in steps. Used until a rate is known. */
   #admitted = 0
   #atOnce = 0
   #alarmed = false
@@ -95,7 +95,7 @@ export class FairClock {
       return
     }
     this.#traffic.advance(elapsed, this.meanCost)
-    this.#atOnce += (this.#admitted - this.#atOnce) / RATE_REQUESTS
+    this.#atOnce += (this.#admitted - this.#atOnce) / LATELY_REQUESTS
     this.#admitted = 0
     if (!(this.open ? this.#alarmed : this.#unmet) || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
     else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
@@ -358,7 +358,7 @@ export class FairClock {
       this.delivery.grow(seconds, this.#traffic.refusedPerSecond)
     const perSecond = Math.max(this.delivery.tried(this.now, this.#probe, this.#traffic.delay), meanCost)
     const reserve = this.reserve
-    reserve.size(meanCost, Math.max(1, this.#atOnce), this.deliverable, perSecond, this.lag)
+    reserve.size(meanCost, this.deliverable ? 1 : Math.max(1, this.#atOnce), this.deliverable, perSecond, this.lag)
     reserve.fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
     reserve.floor = looks.looking ? looks.limit : LEAST_DELIVERED * this.deliverable
   }

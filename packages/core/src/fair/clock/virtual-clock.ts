@@ -142,7 +142,7 @@ export class CapacityReserve {
    */
   size(meanCost: number, atOnce: number, deliverable: number, perSecond: number, lag: number): void {
     this.target = atOnce * meanCost + (RESERVE_SECONDS + lag) * deliverable
-    this.most = Math.max(this.#credit * meanCost, MOST_SECONDS * perSecond, this.target)
+    this.most = Math.max(this.#credit * meanCost, MOST_SECONDS * perSecond)
   }
 
   /** The largest debt. If many requests are reported at once, it is bounded by the amount not yet told to others. */
