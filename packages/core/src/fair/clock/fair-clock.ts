@@ -51,7 +51,7 @@ export class FairClock {
   readonly #origin: number
   protected now: number = Number.NaN
   protected requests = 0
-  /** Number of requests admitted at this time, and in the mean: the clock may move in steps. Used until a rate is known. */
+  /** Number of requests admitted at this time, and in the mean: a clock may move in steps. For the first look. */
   #admitted = 0
   #atOnce = 0
   #alarmed = false

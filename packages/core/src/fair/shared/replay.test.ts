@@ -104,15 +104,18 @@ describe('what a report costs the arbiter', () => {
   )
 })
 
-it('admissions that are reported at one time need no reserve for admissions at one time', () => {
-  const clock = new SharedFairClock(10, 0.1, 0, 0.02)
+it.each([
+  ['that are reported at one time', 0.02, 0, 1],
+  ['at one time, once a rate is known,', 0, 100, 11],
+])('admissions %s need no larger reserve', (_, grain, deliverable, target) => {
+  const clock = new SharedFairClock(10, 0.1, 0, grain)
   clock.advance(0)
-  clock.start({ ...belief, open: false, deliverable: 100, fill: 100 })
-  for (let slot = 1; slot < 100; slot++) {
+  clock.start({ ...belief, open: false, deliverable, fill: 100 })
+  for (let time = 1; time < 100; time++) {
     for (let i = 0; i < 500; i++) clock.note({ at: 0, window: -1, look: 0, isDry: false }, 1)
-    clock.advance(0.02 * slot)
+    clock.advance(0.02 * time)
   }
-  expect(clock.reserve.target).toBeCloseTo(1 + 0.1 * 100, 0)
+  expect(clock.reserve.target).toBeCloseTo(target, 0)
 })
 
 describe('a slot of a hundred requests and one of twenty thousand', () => {
