@@ -337,7 +337,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
 
   /** The head of a band, if it may start. */
   #head(band: Band<T>, isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): Ticket<T> | undefined {
-    if (band.queue.waiting === 0) return undefined
+    if (band.waiting === 0 || band.queue.waiting === 0) return undefined
     let head = band.queue.peek(isGone, mayStart)
     if (head !== undefined && orElse?.(head.item) === false) head = band.queue.peek(isGone, orElse)
     if (head !== undefined && !this.#isAllowed(head.item)) {
