@@ -110,7 +110,7 @@ export class RequestQueue implements Stage {
     return isWaiting(asked) ? asked.answered() : asked
   }
 
-  /** The same, but returns a request that has to wait: see {@link isWaiting}. */
+  /** @internal The same, but returns a request that has to wait; `isWaiting` tells it from one that has started. */
   ask(passage: Passage): Verdict {
     const cost = Math.min(MOST_COST, Math.max(LEAST_COST, passage.cost))
     return this.#admit(passage, cost, NOTHING_SAID)
