@@ -4,28 +4,47 @@ export interface Linked<N> {
   previous: N | undefined
 }
 
+/** The ends of a list whose links lie in its members. */
+export interface Ends<N> {
+  first: N | undefined
+  last: N | undefined
+}
+
+/** Adds a member at the end of a list. */
+export function append<N extends Linked<N>>(list: Ends<N>, node: N): void {
+  node.previous = list.last
+  if (list.last === undefined) list.first = node
+  else list.last.next = node
+  list.last = node
+}
+
+/** Deletes a member of a list from anywhere. */
+export function unlink<N extends Linked<N>>(list: Ends<N>, node: N): void {
+  if (node.previous === undefined) list.first = node.next
+  else node.previous.next = node.next
+  if (node.next === undefined) list.last = node.previous
+  else node.next.previous = node.previous
+  node.next = undefined
+  node.previous = undefined
+}
+
 /**
  * A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), and allocate
  * nothing.
+ *
+ * Records that are made all the time should not extend it, but be {@link Ends}: engines call the constructors of a
+ * derived class out of line.
  */
-export class LinkedList<N extends Linked<N>> {
+export class LinkedList<N extends Linked<N>> implements Ends<N> {
   first: N | undefined = undefined
   last: N | undefined = undefined
 
   push(node: N): void {
-    node.previous = this.last
-    if (this.last === undefined) this.first = node
-    else this.last.next = node
-    this.last = node
+    append(this, node)
   }
 
   delete(node: N): void {
-    if (node.previous === undefined) this.first = node.next
-    else node.previous.next = node.next
-    if (node.next === undefined) this.last = node.previous
-    else node.next.previous = node.previous
-    node.next = undefined
-    node.previous = undefined
+    unlink(this, node)
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type RequestQueueOptions,
   type RequestQueueSnapshot,
 } from './queue/options.js'
+import { isWaiting } from './queue/queued-request.js'
 import { RequestQueue } from './queue/request-queue.js'
 import { requireCost } from './sfq/options.js'
 
@@ -158,8 +159,11 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
     let hold: Hold | undefined
     try {
       task.requireWanted()
-      const asked = queue.admit(task)
-      hold = asked instanceof Promise ? holdOf(task, await asked, true) : holdOf(task, asked, false)
+      const asked = queue.ask(task)
+      if (isWaiting(asked)) {
+        await asked.turn()
+        hold = holdOf(task, asked.verdict, true)
+      } else hold = holdOf(task, asked, false)
       const result = await task.work()
       hold?.finish('success', task.cost, clock())
       return result

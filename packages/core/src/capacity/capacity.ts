@@ -121,9 +121,12 @@ export class AvailabilityListeners {
         this.#wanted = false
         const listeners = this.#listeners
         const count = listeners.length
-        this.#first = count > 0 ? (this.#first + 1) % count : 0
-        const first = this.#first
-        for (let i = 0; i < count; i++) listeners[(first + i) % count]!()
+        let at = this.#first + 1 < count ? this.#first + 1 : 0
+        this.#first = at
+        for (let left = count; left > 0; left--) {
+          listeners[at]!()
+          at = at + 1 < count ? at + 1 : 0
+        }
       }
     } catch (error) {
       // The listeners that were not reached are called next time.

@@ -104,6 +104,8 @@ const MOST = 999_999_999_999_999
  * exhaustion are left out: a client might slow down for no reason.
  */
 export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
+  // The usual case, on the path of every request.
+  if (quotas.length === 0) return undefined
   const told = quotas.filter(
     ({ remaining, limit }) => when === 'always' || !(remaining >= NEAR * limit && whole(remaining) > 0),
   )

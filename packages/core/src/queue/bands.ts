@@ -319,10 +319,14 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
 
   /** Slots, or units, that `band` has or may have: those that other bands neither use nor have reserved. */
   leftFor(band: Band<T>, of: 'width' | 'units', limit: number): number {
+    if (limit === Number.POSITIVE_INFINITY) return limit
     let left = limit
-    if (limit < Number.POSITIVE_INFINITY)
-      for (const other of this.all)
-        if (other !== band) left -= Math.max(other[of], Math.floor(other.shares.kept * limit + ROUNDING))
+    for (const other of this.all) {
+      if (other === band) continue
+      const taken = of === 'width' ? other.width : other.units
+      const { kept } = other.shares
+      left -= kept === 0 ? taken : Math.max(taken, Math.floor(kept * limit + ROUNDING))
+    }
     return Math.max(0, Math.min(left, band.shares.most * limit))
   }
 
@@ -333,7 +337,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
 
   /** The head of a band, if it may start. */
   #head(band: Band<T>, isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): Ticket<T> | undefined {
-    if (band.queue.waiting === 0) return undefined
+    if (band.waiting === 0 || band.queue.waiting === 0) return undefined
     let head = band.queue.peek(isGone, mayStart)
     if (head !== undefined && orElse?.(head.item) === false) head = band.queue.peek(isGone, orElse)
     if (head !== undefined && !this.#isAllowed(head.item)) {

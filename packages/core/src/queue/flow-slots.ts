@@ -1,5 +1,5 @@
 import type { Contest } from '../admission/stage.js'
-import { LinkedList, TurnoverMap } from '../containers.js'
+import { append, LinkedList, TurnoverMap, unlink } from '../containers.js'
 import type { QueuedRequest } from './queued-request.js'
 import { dueOf, FlowRecord, MaxMin, MEMORY, NOTHING, ROUNDING, slotsOf, weightOf } from './slots.js'
 
@@ -141,7 +141,7 @@ export class FlowSlots {
       return
     }
     const record = this.#find(request)!
-    if (!this.#isOfBand) record.delete(request)
+    if (!this.#isOfBand) unlink(record, request)
     this.#ran(ranMs, nowMs)
     if (record.requests > 1) {
       this.#balance(record, nowMs)
@@ -297,8 +297,9 @@ export class FlowSlots {
       }
     }
     record.share = Math.max(record.share, share)
-    const most = this.#mostBalance(record)
-    const less = record.share < Number.POSITIVE_INFINITY ? this.#shareOf(record) - record.width : 0
+    const own = this.#shareOf(record)
+    const most = own * this.#longestMs
+    const less = record.share < Number.POSITIVE_INFINITY ? own - record.width : 0
     const balance = record.balance + less * (nowMs - record.balancedMs)
     record.balance = record.era === this.#era ? Math.min(most, Math.max(-most, balance)) : 0
     record.balancedMs = nowMs
@@ -323,7 +324,7 @@ export class FlowSlots {
   }
 
   #runs(record: FlowRecord, request: QueuedRequest): void {
-    if (!this.#isOfBand) record.push(request)
+    if (!this.#isOfBand) append(record, request)
     record.width += request.width
     record.units += request.units
     this.#note(record)

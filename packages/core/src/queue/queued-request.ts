@@ -183,10 +183,10 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
   faded = 0
   /** The signal that it listens to. */
   signal: AbortSignal | undefined = undefined
-  /** Settles the promise, once there is one. */
-  resolve: ((verdict: Verdict) => void) | undefined = undefined
-  /** The answer: itself, or a refusal. */
+  /** The answer to a request that had to wait: itself, or a refusal. */
   verdict: Verdict = undefined
+  /** Settles the promise of the answer, once there is one. */
+  #resolve: (() => void) | undefined = undefined
 
   /** The options' functions provide missing properties. Throws their errors. */
   constructor(
@@ -216,8 +216,22 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
 
   answer(verdict: Verdict): void {
     this.verdict = verdict
-    this.resolve?.(verdict)
-    this.resolve = undefined
+    this.#resolve?.()
+    this.#resolve = undefined
+  }
+
+  /** Resolves when a waiting request has its verdict. Not with it: engines look for a `then` in an object. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  /** Resolves with the verdict of a waiting request. */
+  answered(): Promise<Verdict> {
+    return new Promise((resolve) => {
+      this.#resolve = () => resolve(this.verdict)
+    })
   }
 
   aborted(): void {
@@ -265,4 +279,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need, Drained 
       },
     }
   }
+}
+
+/** Whether the answer to a request is that it has to wait. */
+export function isWaiting(asked: Verdict): asked is QueuedRequest {
+  return asked instanceof QueuedRequest && asked.state === 'waiting'
 }

@@ -18,6 +18,7 @@ import {
   safely,
 } from './options.js'
 import {
+  isWaiting,
   passageOf,
   QueuedRequest,
   type QueuePermit,
@@ -105,6 +106,12 @@ export class RequestQueue implements Stage {
 
   /** Called by the gate. Takes the time from `passage`, and answers synchronously unless the request has to wait. */
   admit(passage: Passage): Verdict | Promise<Verdict> {
+    const asked = this.ask(passage)
+    return isWaiting(asked) ? asked.answered() : asked
+  }
+
+  /** @internal The same, but returns a request that has to wait; `isWaiting` tells it from one that has started. */
+  ask(passage: Passage): Verdict {
     const cost = Math.min(MOST_COST, Math.max(LEAST_COST, passage.cost))
     return this.#admit(passage, cost, NOTHING_SAID)
   }
@@ -121,8 +128,8 @@ export class RequestQueue implements Stage {
       this.#came++
       return this.#refuse('gone', 0)
     }
-    const verdict = this.#admit(passage, passage.cost, request)
-    return verdict instanceof Promise ? verdict.then((late) => this.#show(late, passage)) : this.#show(verdict, passage)
+    const asked = this.#admit(passage, passage.cost, request)
+    return isWaiting(asked) ? asked.turn().then(() => this.#show(asked.verdict, passage)) : this.#show(asked, passage)
   }
 
   /** Plain JSON for people, metrics and pages. */
@@ -175,7 +182,7 @@ export class RequestQueue implements Stage {
   /**
    * The options' functions provide missing properties. Throws their errors or the capacity's, and then keeps nothing.
    */
-  #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
+  #admit(passage: Passage, cost: number, said: Said): Verdict {
     const { nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
@@ -221,7 +228,7 @@ export class RequestQueue implements Stage {
   }
 
   /** Lets a request wait, unless that is hopeless. */
-  #wait(request: QueuedRequest, { signal }: Passage, deadlineMs: number): Verdict | Promise<Verdict> {
+  #wait(request: QueuedRequest, { signal }: Passage, deadlineMs: number): Verdict {
     const nowMs = request.arrivedMs
     const expectedMs = deadlineMs === Number.POSITIVE_INFINITY ? 0 : this.#durations.expected(request.className)
     const waitMs = Math.min(this.#settings.maxWaitMs, deadlineMs - expectedMs)
@@ -234,10 +241,7 @@ export class RequestQueue implements Stage {
     if (full !== undefined) return this.#refuseFull(request, full, nowMs)
     // Slots may be free: the head was too wide for them, and others may pass it. Or `weightOf` ended a running request.
     this.#resume(nowMs)
-    if (request.verdict !== undefined) return request.verdict
-    return new Promise((resolve) => {
-      request.resolve = resolve
-    })
+    return request.verdict ?? request
   }
 
   /** Refuses a request whose turn would not come in time. */

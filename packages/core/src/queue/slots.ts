@@ -1,6 +1,6 @@
 import type { Outcome } from '../admission/outcome.js'
 import type { Capacity } from '../capacity/index.js'
-import { LinkedList, type TurnoverMap } from '../containers.js'
+import type { Ends, TurnoverMap } from '../containers.js'
 import { requireBoolean } from '../options.js'
 import { onRejection } from '../rejection.js'
 import type { QueuedRequest } from './queued-request.js'
@@ -38,7 +38,12 @@ export class SlotSupply {
 
   /** Number of slots, and units: infinite without a pool, or if the capacity or the pool throws. */
   get limit(): number {
-    return told(this.capacity, limitOf, Number.POSITIVE_INFINITY)
+    // Without `told`: it is read at every turn.
+    try {
+      return this.capacity.limit
+    } catch {
+      return Number.POSITIVE_INFINITY
+    }
   }
 
   get poolLimit(): number {
@@ -307,7 +312,9 @@ export class Backfill {
 export const MEMORY: number = 32
 
 /** State of one flow: the list of its running requests, oldest first, and numbers of those and the waiting ones. */
-export class FlowRecord extends LinkedList<QueuedRequest> {
+export class FlowRecord implements Ends<QueuedRequest> {
+  first: QueuedRequest | undefined = undefined
+  last: QueuedRequest | undefined = undefined
   /** From its last arrival. */
   weight: number
   most: number
@@ -338,7 +345,6 @@ export class FlowRecord extends LinkedList<QueuedRequest> {
   isShort = false
 
   constructor(weight: number, most: number, era: number) {
-    super()
     this.weight = weight
     this.most = most
     this.era = era
@@ -416,14 +422,17 @@ export class MaxMin<M> {
   #refresh(amount: number): void {
     this.#amount = amount
     for (let pass = 0; pass < PASSES; pass++) {
-      let [rest, due] = [amount, 0]
+      const before = this.#level
+      let rest = amount
+      let due = 0
       // The levels at which the last of the full members became full, and the next will.
-      let [last, next] = [0, Number.POSITIVE_INFINITY]
+      let last = 0
+      let next = Number.POSITIVE_INFINITY
       for (const member of this.#members.entries.values()) {
         const wants = this.#wants(member)
         const part = this.#due(member)
         const full = wants / part
-        if (full <= this.#level) {
+        if (full <= before) {
           rest -= wants
           last = Math.max(last, full)
         } else {

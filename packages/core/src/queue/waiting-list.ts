@@ -95,7 +95,7 @@ export class WaitingList {
   /** Whether an arriving request may start before all waiting ones, if its slots are free. */
   mayStart(request: QueuedRequest): boolean {
     // With divided bands, a higher one may wait for its own slots: then the dispatch decides whose turn it is.
-    const waits = this.#bands.divided ? this.size > 0 : this.#bands.anyUpTo(request.band)
+    const waits = this.size > 0 && (this.#bands.divided || this.#bands.anyUpTo(request.band))
     return !waits && this.mayPass(request) && this.#leaves(request)
   }
 

@@ -1,4 +1,4 @@
-import { type Linked, LinkedList } from '../containers.js'
+import { append, type Ends, type Linked, unlink } from '../containers.js'
 import { type Flow, firstOf, keyOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
 import type { LongestQueue } from './longest-queue.js'
@@ -72,9 +72,11 @@ export type LaneList = 'out' | 'new' | 'old'
  * Lanes form a tree. Below its root are the flows, or the first names of their paths, and below those the next; or
  * SFQ's queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
  */
-export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
+export class Lane<T> implements Ends<Request<T>>, Linked<Lane<T>> {
   // In memory in this order. Most lanes are cold when they are touched, so fields that are used together are
   // neighbours.
+  first: Request<T> | undefined = undefined
+  last: Request<T> | undefined = undefined
   next: Lane<T> | undefined = undefined
   previous: Lane<T> | undefined = undefined
   // Until `count` written by the parent's ring alone.
@@ -119,7 +121,6 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   weighsAsMany = false
 
   constructor(key: string, weight: number, up: Lane<T> | undefined) {
-    super()
     this.key = key
     this.weight = weight
     this.up = up
@@ -128,7 +129,7 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   /** Adds a request at the end of the line. */
   add(request: Request<T>): void {
     request.lane = this
-    this.push(request)
+    append(this, request)
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
       lane.count++
@@ -142,37 +143,33 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
   }
 
   /** Deletes a request from anywhere in the line. */
-  override delete(request: Request<T>): void {
+  delete(request: Request<T>): void {
     request.lane = undefined
-    super.delete(request)
+    unlink(this, request)
     if (this.first === undefined) this.newestFirst = false
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
-      lane.#subtract(request.declared)
+      subtract(lane, request.declared)
       if (lane.count > 0) continue
       up.ring!.emptied(lane)
       lane.recount()
     }
-    lane.#subtract(request.declared)
+    subtract(lane, request.declared)
   }
 
   /** The request whose turn it is in this lane; `undefined` if none waits. */
   head(isLive?: IsLive<T>, mayStart?: (item: T) => boolean, isStrict?: boolean): Request<T> | undefined {
     if (this.ring !== undefined) return this.ring.head(isLive, mayStart, isStrict)
     for (;;) {
-      const next = this.#firstInTurn
+      const next = firstInTurn(this)
       // Compared again, because `isLive` itself may have changed the line.
-      if (next === undefined || isLive === undefined || (isLive(next) && next === this.#firstInTurn)) return next
+      if (next === undefined || isLive === undefined || (isLive(next) && next === firstInTurn(this))) return next
     }
   }
 
   /** The request of a line that would be served last. */
   get lastInTurn(): Request<T> | undefined {
     return this.newestFirst ? this.first : this.last
-  }
-
-  get #firstInTurn(): Request<T> | undefined {
-    return this.newestFirst ? this.last : this.first
   }
 
   /** This lane, or the one above it, below the root. */
@@ -237,10 +234,16 @@ export class Lane<T> extends LinkedList<Request<T>> implements Linked<Lane<T>> {
     if (up.weighsAsMany) up.weight = up.members
     up.recount()
   }
+}
 
-  #subtract(cost: number): void {
-    this.count--
-    // Differences of floats are inexact; when nothing waits, the cost is exactly 0, and never less.
-    this.cost = this.count === 0 ? 0 : Math.max(0, this.cost - cost)
-  }
+// Functions, because a class with private methods marks each new object for them.
+
+function firstInTurn<T>({ newestFirst, first, last }: Lane<T>): Request<T> | undefined {
+  return newestFirst ? last : first
+}
+
+function subtract<T>(lane: Lane<T>, cost: number): void {
+  lane.count--
+  // Differences of floats are inexact; when nothing waits, the cost is exactly 0, and never less.
+  lane.cost = lane.count === 0 ? 0 : Math.max(0, lane.cost - cost)
 }

@@ -153,7 +153,8 @@ export class Ring<T> {
   head(isLive?: IsLive<T>, mayStart?: (item: T) => boolean, isStrict = false): Request<T> | undefined {
     const { costs } = this.#rules
     let passed: Lane<T> | undefined
-    let [ahead, dearest] = [0, 0]
+    let ahead = 0
+    let dearest = 0
     while (this.#owner.count > 0) {
       const lane = this.#after(passed)
       const isAhead = passed !== undefined && (lane === undefined || lane.round > this.#round)
