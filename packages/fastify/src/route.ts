@@ -69,6 +69,8 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     const fair = fairOf(request.raw)
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
+    const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
+    if (stream !== undefined) settleWithStream(stream, reply, fair)
     let result: unknown
     try {
       result = runFor(fair, () => handler.call(this, request, reply))
@@ -85,8 +87,6 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     // Awaited once: a query may start again at each `then`.
     const promise = Promise.resolve(result)
     settle(promise, fair, done)
-    const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
-    if (stream !== undefined) settleWhenSent(stream, reply, done)
     return promise
   }
   keeping.add(kept)
@@ -101,13 +101,20 @@ function settle(promise: Promise<unknown>, fair: FairRequest, done: () => void):
 }
 
 /**
- * Over HTTP/2 a reply that is sent after its client has left never reports its end, so the promise of a handler that
- * returns it never settles: there the handler counts as settled when it has sent.
+ * Over HTTP/2 some replies never report their end: that to a HEAD that is streamed, one that is sent after its client
+ * has left, and one whose client left in the middle of a write. A promise of such a reply would never settle, so it also
+ * settles with the stream, and when the client is known to be gone.
  */
-function settleWhenSent(stream: ServerHttp2Stream, reply: FastifyReply, done: () => void): void {
-  const { send } = reply
-  reply.send = (payload) => {
-    if (stream.closed || stream.destroyed) done()
-    return send.call(reply, payload)
+function settleWithStream(stream: ServerHttp2Stream, reply: FastifyReply, fair: FairRequest): void {
+  const { then } = reply
+  // biome-ignore lint/suspicious/noThenProperty: a reply is a thenable
+  reply.then = (fulfilled, rejected) => {
+    const settled = new Promise<void>((resolve, reject) => {
+      if (stream.closed || stream.destroyed) resolve()
+      stream.once('close', resolve)
+      fair.signal.addEventListener('abort', () => resolve())
+      then.call(reply, resolve, reject)
+    })
+    settled.then(fulfilled, rejected)
   }
 }

@@ -58,6 +58,7 @@ export interface NodeResponse {
   /** Null while an earlier response of the same connection has not been sent. */
   readonly socket?: object | null
   on(event: 'close' | 'socket', listener: () => void): unknown
+  emit(event: 'close'): boolean
 }
 
 /** Receives the end of a response. An object instead of a function, so that callers need no closure per request. */

@@ -90,9 +90,14 @@ export class ResponseWatch {
     const open = new OpenResponse(request, response, listener, patience, peer)
     peer.add(open)
     if (!peer.listed) this.#list(peer)
-    const ended = (): void => open.end(wasAborted(request, response))
+    let isClosed = false
+    const ended = (): void => {
+      isClosed = true
+      open.end(wasAborted(request, response))
+    }
     response.on('close', ended)
-    if (session !== undefined) socket.once('close', ended)
+    // Whoever waits for the response, `pipeline()` for example, would wait for ever.
+    if (session !== undefined) socket.once('close', () => isClosed || response.emit('close'))
     return stream === undefined && response.socket === null ? this.#turn(open) : undefined
   }
 
