@@ -70,7 +70,7 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
     const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
-    if (stream !== undefined) settleWithStream(stream, reply, fair)
+    if (stream !== undefined) settleWithStream(stream, reply)
     let result: unknown
     try {
       result = runFor(fair, () => handler.call(this, request, reply))
@@ -100,21 +100,12 @@ function settle(promise: Promise<unknown>, fair: FairRequest, done: () => void):
   })
 }
 
-/**
- * Over HTTP/2 some replies never report their end: that to a HEAD that is streamed, one that is sent after its client
- * has left, and one whose client left in the middle of a write. A promise of such a reply would never settle, so it also
- * settles with the stream, and when the client is known to be gone.
- */
-function settleWithStream(stream: ServerHttp2Stream, reply: FastifyReply, fair: FairRequest): void {
+/** Over HTTP/2 the promise of a reply whose stream has closed would never settle: its response has told its end. */
+function settleWithStream(stream: ServerHttp2Stream, reply: FastifyReply): void {
   const { then } = reply
   // biome-ignore lint/suspicious/noThenProperty: a reply is a thenable
   reply.then = (fulfilled, rejected) => {
-    const settled = new Promise<void>((resolve, reject) => {
-      if (stream.closed || stream.destroyed) resolve()
-      stream.once('close', resolve)
-      fair.signal.addEventListener('abort', () => resolve())
-      then.call(reply, resolve, reject)
-    })
-    settled.then(fulfilled, rejected)
+    if (stream.closed || stream.destroyed) fulfilled()
+    else then.call(reply, fulfilled, rejected)
   }
 }

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it } from 'vitest'
-import { onResponseEnd } from './response-end.js'
+import { onResponseEnd, ResponseWatch } from './response-end.js'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 
@@ -311,6 +311,26 @@ describe('the end of a response', () => {
     session.request({ ':path': '/', ':method': 'HEAD' }).resume()
     expect(await ends.reach(1)).toEqual([false])
     await piped
+  })
+
+  it('HTTP/2: a stream that Node forgets to close: aborted at the second sweep, and its response says so', () => {
+    const ends = new Ends()
+    const watch = new ResponseWatch(
+      () => 0,
+      () => () => {},
+    )
+    const stream = { closed: true, session: { destroyed: false, socket: new EventEmitter() } }
+    const socket = Object.assign(new EventEmitter(), { destroyed: false })
+    const response = Object.assign(new EventEmitter(), { writableFinished: false })
+    let told = 0
+    response.on('close', () => told++)
+    watch.watch({ socket, aborted: false, stream } as never, response as never, ends.listener())
+    watch.sweep()
+    expect([ends.heard, told]).toEqual([[], 0])
+    watch.sweep()
+    watch.sweep()
+    socket.emit('close')
+    expect([ends.heard, told]).toEqual([[true], 1])
   })
 
   it('HTTP/2: streams that say nothing when their connection dies, as on Node 20: aborted, each once', () => {

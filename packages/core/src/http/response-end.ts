@@ -90,14 +90,11 @@ export class ResponseWatch {
     const open = new OpenResponse(request, response, listener, patience, peer)
     peer.add(open)
     if (!peer.listed) this.#list(peer)
-    let isClosed = false
-    const ended = (): void => {
-      isClosed = true
+    response.on('close', () => {
+      open.closed = true
       open.end(wasAborted(request, response))
-    }
-    response.on('close', ended)
-    // Whoever waits for the response, `pipeline()` for example, would wait for ever.
-    if (session !== undefined) socket.once('close', () => isClosed || response.emit('close'))
+    })
+    if (session !== undefined) socket.once('close', () => open.lose(wasAborted(request, response)))
     return stream === undefined && response.socket === null ? this.#turn(open) : undefined
   }
 
@@ -170,7 +167,7 @@ export class ResponseWatch {
     const { stream } = request
     if (isOver(request, response)) {
       // The event may still arrive.
-      if (open.over) open.end(wasAborted(request, response))
+      if (open.over) open.lose(wasAborted(request, response))
       open.over = true
       return
     }
