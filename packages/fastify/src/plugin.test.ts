@@ -1,10 +1,14 @@
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { connect, constants, type Http2ServerRequest, type ServerHttp2Stream } from 'node:http2'
+import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
 import { fairHandler } from '@fairlead/core/node'
 import { requestQueue } from '@fairlead/core/queue'
 import { probeStage } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyServerOptions } from 'fastify'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { majors } from './fixtures/fastify-harness.js'
 import { type FairPluginOptions, fairPlugin, ResourceExhaustedError } from './index.js'
@@ -20,6 +24,12 @@ function query(rows: Promise<string>, began: () => void = () => {}): PromiseLike
       return rows.then(kept, broken)
     },
   }
+}
+
+async function* slowly(): AsyncGenerator<string> {
+  yield 'one,'
+  await setImmediate()
+  yield 'two'
 }
 
 function gateOf(...stages: Stage[]): Gate {
@@ -288,6 +298,31 @@ describe.each(majors)('%s', (_name, fastify) => {
     await (await appWith({ gate: own })).close()
     expect(own.snapshot().closed).toBe(false)
   })
+
+  it.each([
+    ['that to a streamed HEAD', 'HEAD', async () => {}],
+    ['one whose client has left', 'GET', (stream: ServerHttp2Stream) => once(stream, 'close')],
+  ])(
+    'over HTTP/2 ends the permit of a handler that returns a reply without an end: %s',
+    async (_name, method, left) => {
+      const gate = gateOf()
+      const options: FastifyServerOptions = { ...{ http2: true }, forceCloseConnections: true }
+      const app: FastifyInstance = fastify(options)
+      apps.push(app)
+      await app.register(fairPlugin, { gate })
+      app.get('/', async ({ raw }, reply) => {
+        reply.send(method === 'GET' ? new Readable({ read: () => {} }) : Readable.from(slowly()))
+        await left((raw as IncomingMessage & Pick<Http2ServerRequest, 'stream'>).stream)
+        return reply
+      })
+      const session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+      const stream = session.request({ ':method': method }).resume()
+      await eventually(() => expect(gate.snapshot().admitted).toBe(1))
+      if (method === 'GET') stream.close(constants.NGHTTP2_CANCEL)
+      await eventually(() => expect(gate.snapshot().inFlight).toBe(0))
+      session.destroy()
+    },
+  )
 
   it.each<[object, string]>([
     [{ flwo: () => 'a' }, 'fairPlugin has no option "flwo"; it knows address,'],

@@ -69,6 +69,8 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     const fair = fairOf(request.raw)
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
+    const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
+    if (stream !== undefined) settleWithStream(stream, reply)
     let result: unknown
     try {
       result = runFor(fair, () => handler.call(this, request, reply))
@@ -85,8 +87,6 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
     // Awaited once: a query may start again at each `then`.
     const promise = Promise.resolve(result)
     settle(promise, fair, done)
-    const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>
-    if (stream !== undefined) settleWhenSent(stream, reply, done)
     return promise
   }
   keeping.add(kept)
@@ -100,14 +100,12 @@ function settle(promise: Promise<unknown>, fair: FairRequest, done: () => void):
   })
 }
 
-/**
- * Over HTTP/2 a reply that is sent after its client has left never reports its end, so the promise of a handler that
- * returns it never settles: there the handler counts as settled when it has sent.
- */
-function settleWhenSent(stream: ServerHttp2Stream, reply: FastifyReply, done: () => void): void {
-  const { send } = reply
-  reply.send = (payload) => {
-    if (stream.closed || stream.destroyed) done()
-    return send.call(reply, payload)
+/** Over HTTP/2 the promise of a reply whose stream has closed would never settle: its response has told its end. */
+function settleWithStream(stream: ServerHttp2Stream, reply: FastifyReply): void {
+  const { then } = reply
+  // biome-ignore lint/suspicious/noThenProperty: a reply is a thenable
+  reply.then = (fulfilled, rejected) => {
+    if (stream.closed || stream.destroyed) fulfilled()
+    else then.call(reply, fulfilled, rejected)
   }
 }

@@ -48,6 +48,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   error: unknown = undefined
   /** For a pipelined request: fulfilled when its turn to be answered has come. */
   turn: Promise<void> | undefined
+  /** Whether it is one of the streams of an HTTP/2 connection. */
+  isMultiplexed = false
   /** Called when the client leaves. */
   onGone: (() => void) | undefined
   /** Whether the request had an address; undefined unless it was to be named by one. */

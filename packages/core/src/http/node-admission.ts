@@ -42,10 +42,16 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     if (problem !== undefined) this.warn(problem)
   }
 
-  /** As in the base class, but a pipelined request is judged when its turn to be answered has come. */
+  /**
+   * As in the base class, but a pipelined request is judged when its turn to be answered has come, and a request over
+   * HTTP/2 that has waited goes on in a turn of the event loop of its own. What lets it go on is often the `close` of
+   * another stream, which Node reports from the middle of its work on their session: a handler that destroyed its own
+   * stream there could abort the process.
+   */
   override ask(visit: HttpVisit<Target>): GateAnswer | Promise<GateAnswer> {
     const { turn } = visit
-    return turn === undefined ? super.ask(visit) : this.#askAfter(turn, visit)
+    const answer = turn === undefined ? super.ask(visit) : this.#askAfter(turn, visit)
+    return visit.isMultiplexed && answer instanceof Promise ? inOwnTurn(answer) : answer
   }
 
   #askAfter(turn: Promise<void>, visit: HttpVisit<Target>): Promise<GateAnswer> {
@@ -60,6 +66,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
 
   /** Lets a visit follow its response to the end. Call {@link ask} after it. */
   watch(visit: HttpVisit<Target>, request: NodeRequest, response: NodeResponse): void {
+    visit.isMultiplexed = request.stream !== undefined
     visit.turn = onResponseEnd(request, response, visit, this.#patience)
   }
 
@@ -104,6 +111,11 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
       failed(error)
     }
   }
+}
+
+/** The same, in a turn of the event loop of its own. */
+function inOwnTurn<T>(answer: Promise<T>): Promise<T> {
+  return answer.then((value) => new Promise<T>((resolve) => setImmediate(resolve, value)))
 }
 
 /** Sends the problem document. A response that has already started is destroyed, because it would hang. */

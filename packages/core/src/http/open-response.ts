@@ -58,6 +58,7 @@ export interface NodeResponse {
   /** Null while an earlier response of the same connection has not been sent. */
   readonly socket?: object | null
   on(event: 'close' | 'socket', listener: () => void): unknown
+  emit(event: 'close'): boolean
 }
 
 /** Receives the end of a response. An object instead of a function, so that callers need no closure per request. */
@@ -106,6 +107,8 @@ export class OpenResponse {
   stillSinceMs = 0
   /** The time since which the client has kept the request waiting. */
   owedSinceMs: number | undefined = undefined
+  /** Its `close` was heard. */
+  closed = false
   /** It was over at the last look, without an event. */
   over = false
   /** The listener has received its one call of `answered` or `unheard`. */
@@ -127,6 +130,15 @@ export class OpenResponse {
     this.begin = undefined
     listener.responseEnded(aborted)
     begin?.()
+  }
+
+  /**
+   * The same where Node reports no end. Over HTTP/2 it makes up for that: a handler may wait for it, by `pipeline()` for
+   * example, and would otherwise wait for ever.
+   */
+  lose(aborted: boolean): void {
+    this.end(aborted)
+    if (this.request.stream !== undefined && !this.closed) this.response.emit('close')
   }
 
   /** Time without progress, in milliseconds. */
@@ -189,7 +201,7 @@ export class Peer {
     this.connection = connection
     connection.once('close', () => {
       // Responses still open by then never got a `close` of their own.
-      for (const open of this.all()) open.end(true)
+      for (const open of this.all()) open.lose(true)
     })
   }
 

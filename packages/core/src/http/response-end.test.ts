@@ -3,10 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { connect as connectHttp2, createServer as createServer2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it } from 'vitest'
-import { onResponseEnd } from './response-end.js'
+import { onResponseEnd, ResponseWatch } from './response-end.js'
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
 
@@ -294,11 +295,12 @@ describe('the end of a response', () => {
     expect(await ends.reach(2)).toEqual([false, true])
   })
 
-  it('HTTP/2: a HEAD that was piped, whose response never says that it has closed: ended', async () => {
+  it('HTTP/2: a HEAD that was piped, whose response never says that it has closed: ended, and so is the pipe', async () => {
     const ends = new Ends()
+    let piped: Promise<unknown> | undefined
     const server = createServer2((request, response) => {
       onResponseEnd(request as never, response as never, ends.listener())
-      Readable.from(['one,', 'two']).pipe(response)
+      piped = pipeline(Readable.from(['one,', 'two']), response).catch((error: unknown) => error)
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
@@ -308,6 +310,27 @@ describe('the end of a response', () => {
     })
     session.request({ ':path': '/', ':method': 'HEAD' }).resume()
     expect(await ends.reach(1)).toEqual([false])
+    await piped
+  })
+
+  it('HTTP/2: a stream that Node forgets to close: aborted at the second sweep, and its response says so', () => {
+    const ends = new Ends()
+    const watch = new ResponseWatch(
+      () => 0,
+      () => () => {},
+    )
+    const stream = { closed: true, session: { destroyed: false, socket: new EventEmitter() } }
+    const socket = Object.assign(new EventEmitter(), { destroyed: false })
+    const response = Object.assign(new EventEmitter(), { writableFinished: false })
+    let told = 0
+    response.on('close', () => told++)
+    watch.watch({ socket, aborted: false, stream } as never, response as never, ends.listener())
+    watch.sweep()
+    expect([ends.heard, told]).toEqual([[], 0])
+    watch.sweep()
+    watch.sweep()
+    socket.emit('close')
+    expect([ends.heard, told]).toEqual([[true], 1])
   })
 
   it('HTTP/2: streams that say nothing when their connection dies, as on Node 20: aborted, each once', () => {

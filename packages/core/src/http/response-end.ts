@@ -90,9 +90,11 @@ export class ResponseWatch {
     const open = new OpenResponse(request, response, listener, patience, peer)
     peer.add(open)
     if (!peer.listed) this.#list(peer)
-    const ended = (): void => open.end(wasAborted(request, response))
-    response.on('close', ended)
-    if (session !== undefined) socket.once('close', ended)
+    response.on('close', () => {
+      open.closed = true
+      open.end(wasAborted(request, response))
+    })
+    if (session !== undefined) socket.once('close', () => open.lose(wasAborted(request, response)))
     return stream === undefined && response.socket === null ? this.#turn(open) : undefined
   }
 
@@ -165,7 +167,7 @@ export class ResponseWatch {
     const { stream } = request
     if (isOver(request, response)) {
       // The event may still arrive.
-      if (open.over) open.end(wasAborted(request, response))
+      if (open.over) open.lose(wasAborted(request, response))
       open.over = true
       return
     }

@@ -1,9 +1,16 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  connect,
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { ResourceExhaustedError, refuse } from '../index.js'
+import { requestQueue } from '../queue/index.js'
 import { probeStage } from '../testing/index.js'
 import { type FairHandler, fairHandler, fairOf } from './index.js'
 
@@ -94,6 +101,35 @@ describe('fairHandler', () => {
     [{ flwo: () => 'a' }, 'fairHandler has no option "flwo"'],
     [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
   ])('%j is refused', (options, message) => expect(() => fairHandler(() => {}, options)).toThrow(message))
+
+  it('over HTTP/2 begins what has waited outside of the events of other streams', async () => {
+    let closing = false
+    const begun: boolean[] = []
+    const handler = fairHandler<Http2ServerRequest, Http2ServerResponse>(
+      (_request, response) => {
+        begun.push(closing)
+        response.on('close', () => {
+          closing = true
+          setImmediate(() => {
+            closing = false
+          })
+        })
+        response.end()
+      },
+      { fair: false, shed: false, queue: requestQueue({ concurrency: 1 }) },
+    )
+    const server = createHttp2Server(handler).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    closers.push(
+      () => server.close(),
+      () => session.destroy(),
+    )
+    const streams = Array.from({ length: 4 }, () => session.request().resume())
+    await Promise.all(streams.map((stream) => once(stream, 'close')))
+    expect(begun).toEqual([false, false, false, false])
+    expect(handler.gate.snapshot().stages).toMatchObject({ queue: { startedLater: 3 } })
+  })
 
   it('refuses a value that is no handler', () => {
     expect(() => fairHandler('listener' as never)).toThrow('handler must be a function, got "listener"')

@@ -695,6 +695,35 @@ describe('what throws', () => {
     expect(started).toEqual(['x', 'y', 'a1', 'a2'])
   })
 
+  it('never asks a capacity for no slots or fewer, also if its limit has fallen below what is in flight', () => {
+    const real = fixed(4)
+    const asked: number[] = []
+    const concurrency: Capacity = {
+      get limit() {
+        return real.limit
+      },
+      get inFlight() {
+        return real.inFlight
+      },
+      maximum: 4,
+      tryTake(width, nowMs) {
+        asked.push(width)
+        return real.tryTake(width, nowMs)
+      },
+      release: (...ended) => real.release(...ended),
+      undo: (width, nowMs) => real.undo(width, nowMs),
+      onAvailable: (listener) => real.onAvailable(listener),
+      snapshot: () => real.snapshot(),
+    }
+    const { ask, started } = queueOf({ concurrency, perFlowConcurrency: 2 })
+    for (const name of ['a1', 'a2', 'b1', 'b2']) ask(name)
+    real.resize(1)
+    // It waits for a slot of its flow, whatever the capacity has.
+    ask('a3')
+    expect(started).toHaveLength(4)
+    expect(asked).toEqual([1, 1, 1, 1, 1])
+  })
+
   it('throws at the door when the capacity does, and nothing is kept', () => {
     const { queue, ask } = queueOf({
       concurrency: {

@@ -158,13 +158,13 @@ export class SlotSupply {
   }
 
   /**
-   * Makes the capacity notify when it grows, although slots are free now: asks for one slot more than that. Does
-   * nothing if there can never be that many.
+   * Makes the capacity notify when it grows, although slots are free now: asks for one slot more than that. None are
+   * free if its limit has fallen below what is in flight. Does nothing if there can never be that many.
    */
   listen(nowMs: number): void {
     try {
       const { capacity } = this
-      const width = freeOf(capacity) + 1
+      const width = Math.max(0, freeOf(capacity)) + 1
       if (capacity.inFlight >= 1 && took(capacity, width, nowMs)) this.#putBack(capacity, width, nowMs)
     } catch {
       this.#failed()

@@ -583,6 +583,22 @@ describe('what clients and other quotas do', () => {
     expect(ask(gate).admitted).toBe(false)
   })
 
+  it.each([
+    ['is returned of a request that ends before it is earned back', 100, 9],
+    ['is not returned of one that lasts for as long as it takes to earn the burst', 1_000, 0],
+  ])('what was expected too much %s', (_what, lastsMs, served) => {
+    const { gate, clock } = gateWith({ limit: 10, windowMs: 1_000 })
+    const first = ask(gate, 'acme', 10)
+    clock.advance(lastsMs)
+    // Busy all the time: nothing that it earns is lost.
+    const more = ask(gate, 'acme', (10 * lastsMs) / 1_000)
+    expect(more.admitted).toBe(true)
+    if (first.admitted) first.finish('success', { cost: 1 })
+    let count = 0
+    while (ask(gate).admitted) count++
+    expect(count).toBe(served)
+  })
+
   it('names that hold the mark between name and key part their keys all the same', () => {
     const store = new MemoryQuotaStore()
     const a = gateWith({ name: 'a', limit: 1, store })
