@@ -16,7 +16,7 @@ import {
   type MemberRequest,
 } from './options.js'
 import { Reports } from './reports.js'
-import { fuzzOf, OTHERS, type PoolTerms, type Stake, type StoreFailure, tellOf } from './store.js'
+import { fuzzOf, OTHERS, type PoolTerms, type StoreFailure, tellOf } from './store.js'
 import { Pulse, watched } from './timing.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
@@ -74,7 +74,7 @@ export class PoolMember {
     this.terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#reports = new Reports(maxTenants)
+    this.#reports = new Reports(maxTenants, (name) => this.#ledger.stakeOf(name === OTHERS ? '' : name))
     this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
     this.#account = new PoolAccount(this.#settings, {
       began: (startMs) => {
@@ -83,15 +83,16 @@ export class PoolMember {
         this.groups.begin(this.#account.win)
         this.#credit.begin(startMs)
       },
-      answered: ({ tenants, win, need }, answer) => {
-        const { shares, used, grant, room, win: winNow } = answer
+      answered: (call, answer) => {
+        const { need, win } = call
+        const { shares, used, grant, room } = answer
+        const tenants = call.tenants.map((report) => (win === answer.win ? report : { ...report, used: 0 }))
         // Without room, a part of it comes from the claims of others here, which it is for.
         this.#reports.learn(tenants, shares, room > 0 ? grant : Math.min(need, grant))
         if (shares[0]! > 0) this.groups.hear(tenants[0]!, answer)
         // A tenant's use elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
-          if (shares[at]! > 0)
-            this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
+          if (shares[at]! > 0) this.#ledger.countElsewhere(report.tenant, used[at]! - report.used)
         this.#credit.fit()
         const nowMs = this.#clock()
         this.#credit.look(this.#credit.used, nowMs)
@@ -438,12 +439,11 @@ export class PoolMember {
     const nowMs = this.#credit.now()
     const name = tenant === undefined ? undefined : this.#credit.nameOf(tenant)
     const all = { weight: this.#ledger.weight, used: this.#credit.used }
-    const stakeOf = (of: string): Stake => this.#ledger.stakeOf(of === OTHERS ? '' : of)
     // Usually, it is the first call of the next window, in which no tenant has been named.
     const isOver = !this.#credit.isOpen(nowMs)
     if (isOver) this.#reports.nameAnew()
     const [elapsed, idle] = isOver ? [1, 0] : [this.#credit.elapsed(nowMs), Math.max(0, this.#credit.unspent - back)]
-    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, stakeOf, elapsed)
+    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, elapsed)
     const ahead = this.#credit.wantsAhead(this.terms.quantum, nowMs)
     return { need, back, ahead, spent: all.used + kept, ...report }
   }
