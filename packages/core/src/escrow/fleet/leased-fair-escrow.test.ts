@@ -194,6 +194,23 @@ describe('a leased escrow', () => {
     expect(answers.filter((answer) => answer?.allowed)).toHaveLength(4 - world.calls)
   })
 
+  it('counts a lease beyond the guarantee from the use that its call stated', async () => {
+    const { store, check, answers } = held({ limit: 1_000, quantum: 20 })
+    check('seldom', 1)
+    await store.last.answer({ grant: 20, held: 980 })
+    check('often', 490)
+    await store.last.answer({ grant: 480, held: 500 })
+    // Of 500, 10 are left to it, and 9 of credit.
+    check('often', 10)
+    check('often', 9)
+    await store.last.answer({ grant: 20, held: 480, room: 50 })
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true, true])
+    const before = store.calls.length
+    check('often', 5)
+    expect(store.calls.length - before).toBe(1)
+    expect(answers[4]).toBeUndefined()
+  })
+
   it.each([
     { roundTripMs: 30, quantum: 10, waitMs: 300 },
     { roundTripMs: 90, quantum: 10, waitMs: 2_000 },

@@ -131,6 +131,14 @@ describe('clients of a fleet that come back by Retry-After', () => {
     expect(all.filter((difference) => difference >= 0.03).length).toBeLessThanOrEqual(0.04 * all.length)
   })
 
+  it('get them in each window from a store 20 ms away, each at one process', async () => {
+    for (const seed of [1, 2, 3]) {
+      const placeOf = PLACES['each at one process']!
+      const windows = await politeClients({ limit: 300, cost: 1, connections: 6, roundTripMs: 20, seed, placeOf })
+      for (const window of windows) expect(Math.max(...differences(window))).toBeLessThan(0.03)
+    }
+  })
+
   it('get them, and no span sees more than the limit, in windows of a tenth', async () => {
     const spent: { atMs: number; cost: number }[] = []
     const admitted = (atMs: number, cost: number) => void spent.push({ atMs, cost })
