@@ -308,6 +308,20 @@ describe('costs that are known afterwards', () => {
     expect(escrow.snapshot().used).toBe(before + 550)
   })
 
+  it.each([
+    ['a millionth of it', 1, 1_000_000],
+    ['next to nothing', Number.MIN_VALUE, 1],
+  ])('are soon learned anew after a call that was asked for as %s', (_, cost, actual) => {
+    const escrow = new WeightedFairEscrow({ limit: 1e9, windowMs: WINDOW_MS, clock: manualClock() })
+    const settle = (asked: number, costs: number): void => void escrow.settle(escrow.check('a', asked), costs)
+    for (let at = 0; at < 10; at++) settle(1, 1)
+    settle(cost, actual)
+    for (let at = 0; at < 60; at++) settle(1, 1)
+    const { used } = escrow.snapshot()
+    expect(escrow.check('a', 1).allowed).toBe(true)
+    expect(escrow.snapshot().used).toBe(used + 1)
+  })
+
   it('are not learned from what did not run, or while it is known of few', () => {
     const clock = manualClock()
     const escrow = new WeightedFairEscrow({ limit: 100_000, windowMs: WINDOW_MS, clock })

@@ -103,8 +103,12 @@ class DrawingEscrow {
     return ticket.member?.settle(ticket, actualCost) ?? NOTHING_SETTLED
   }
 
-  /** Reports the cost so far, before settlement: charged as far as the credit of this member reaches. Makes no call. */
+  /**
+   * Reports the cost so far, before settlement: charged as far as the credit of this member reaches. Makes no call.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   */
   charge(decision: LeasedDecision, costSoFar: number): void {
+    requireNumber('costSoFar', costSoFar, 0, Number.MAX_SAFE_INTEGER)
     const ticket = ticketOf(LeasedTicket, this, decision)
     ticket.member?.charge(ticket, costSoFar)
   }
