@@ -48,7 +48,7 @@ class DrawingEscrow {
     this.#places = settings.tree?.plant(settings.groupOf)
     const taken = new Set<string>()
     for (const [group, path] of this.#places?.paths ?? []) {
-      let name = path.map(encodeURIComponent).join('/')
+      let name = path.map((part) => encodeURIComponent(part.replace(/\p{Surrogate}/gu, '\ufffd'))).join('/')
       while (taken.has(name)) name += "'"
       taken.add(name)
       this.#names.set(group, name)

@@ -1153,6 +1153,48 @@ describe('another limit while it runs', () => {
   })
 })
 
+describe('names with brackets', () => {
+  it.each(['(others)', '(group g)', '((', '(a'])('are names like any other, %s', (name) => {
+    const { check, escrow } = direct()
+    for (let at = 0; at < 10; at++) escrow.settle(check(name, 10), 2)
+    // Its costs are learned.
+    const { used } = escrow.snapshot()
+    expect(check(name, 10)).toMatchObject({ allowed: true, tenant: name })
+    expect(escrow.snapshot().used).toBeLessThan(used + 5)
+  })
+})
+
+describe('refunds', () => {
+  it('of more than was spent of late return no more credit than there is', async () => {
+    const { check, answers, store, escrow, world } = held()
+    check('a', 300)
+    world.advance(5)
+    await store.last.answer({ grant: 400, held: 600 })
+    check('b', 150)
+    world.advance(5)
+    await store.last.answer({ grant: 100, held: 500 })
+    world.advance(10)
+    await escrow.settle(answers[0]!, 0)
+    // More than its guarantee.
+    check('b', 600)
+    expect(store.calls).toHaveLength(3)
+    expect(escrow.snapshot()).toMatchObject({ used: 150, granted: 150 })
+  })
+
+  it('are told no time before now as that of the window to come', async () => {
+    const { check, answers, store, world } = held({ storeTimeoutMs: 500 })
+    check('a', 1)
+    world.stall(300)
+    store.last.execute()
+    await store.last.answer({ leftMs: 600 })
+    check('a', 200)
+    await store.last.answer({ leftMs: 690 })
+    world.stall(650)
+    check('a', 1)
+    expect(answers[2]).toMatchObject({ allowed: true, resetAfterMs: 0 })
+  })
+})
+
 describe('bad input', () => {
   it('as a cost so far is refused by name, and charges nothing', () => {
     const { check, escrow } = direct()

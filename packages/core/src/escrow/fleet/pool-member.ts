@@ -146,15 +146,16 @@ export class PoolMember {
   /** An excess is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#credit.now()
-    const [{ win }, { place: slot, payer: tenant }] = [this.#account, ticket]
+    const [{ win }, { place: slot, payer: tenant, isOfGroup }] = [this.#account, ticket]
     // Calls that may throw come first: afterwards the ticket is used up.
     const weight = weightFrom(this.#settings.weightOf, tenant)
     let [rest, draws] = [actualCost - ticket.reserved, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
-    // A group's spending for one of its own tenants is no evidence about the group's costs.
-    if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
-    const owe = (): Settled => this.#ledger.oweLate(tenant, weight, rest)
+    // A group's spending for one of its own tenants is no evidence about the group's costs, nor a debt of the group.
+    if (!isOfGroup) this.#estimates?.settle(tenant, ticket.cost, actualCost)
+    const owe = (): Settled =>
+      isOfGroup ? { settled: true, unpaid: rest } : this.#ledger.oweLate(tenant, weight, rest)
     if (when === 'late' || !this.#credit.isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
@@ -444,7 +445,6 @@ export class PoolMember {
     if (isOver) this.#reports.nameAnew()
     const [elapsed, idle] = isOver ? [1, 0] : [this.#credit.elapsed(nowMs), Math.max(0, this.#credit.unspent - back)]
     const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, elapsed)
-    const ahead = this.#credit.wantsAhead(this.terms.quantum, nowMs)
-    return { need, back, ahead, spent: all.used + kept, ...report }
+    return { need, back, ahead: this.#credit.wantsAhead(this.terms.quantum, nowMs), spent: all.used + kept, ...report }
   }
 }
