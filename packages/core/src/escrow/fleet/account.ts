@@ -50,7 +50,7 @@ interface AccountListener {
 
 /**
  * Largest relative difference between the rates of the store's clock and ours: the window may end earlier or later by
- * this part of what was left of it.
+ * this part of what was left of it at the last answer.
  */
 const CLOCK_RATE = 0.001
 
@@ -389,8 +389,10 @@ export class PoolAccount {
     this.#granted = call.win === win ? call.holds : call.win === win - 1 ? said : 0
     this.ahead = drawn
     this.#endMs = Math.max(this.#endMs, endMs)
-    this.usableUntilMs = Math.max(this.usableUntilMs, endMs - leftMs * CLOCK_RATE)
-    this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs * (1 + CLOCK_RATE))
+    // In a tree, pools begin a window one after the other.
+    const marginMs = CLOCK_RATE * (this.#settings.tree === undefined ? leftMs : windowMs)
+    this.usableUntilMs = Math.max(this.usableUntilMs, endMs - marginMs)
+    this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + marginMs)
     if (nowMs >= this.usableUntilMs) {
       // The rest of the window is too short to be of use.
       const everybody = { tenant: '', weight: 0, share: 0, need: 0 }
