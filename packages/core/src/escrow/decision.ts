@@ -98,8 +98,8 @@ export class EscrowTicket<Reason extends string = EscrowReason> implements Omit<
     this.remaining = remaining
     this.guarantee = guarantee
     this.retryAfterMs = retryMs
-    this.resetAtMs = Math.max(nowMs, resetAtMs)
-    this.resetAfterMs = this.resetAtMs - nowMs
+    this.resetAtMs = resetAtMs
+    this.resetAfterMs = Math.max(0, resetAtMs - nowMs)
   }
 
   /** The escrow that made this decision. */
