@@ -83,7 +83,7 @@ describe('regions on one pool', () => {
         if (distance > bound + limit / 50) beyond++
       }
     }
-    // Of about 50 tenants at full width; of 5 000, three were.
+    // Of about 50 tenants at full width; of 5 000, one was.
     expect(beyond).toBeLessThanOrEqual(1)
   })
 })

@@ -113,6 +113,13 @@ export class Budget {
     this.paceFromMs = Math.min(this.paceFromMs, Math.max(this.nowMs, this.startMs))
   }
 
+  /** Whether the limit stays the same. In a sliding window, nothing may be left of another `most`, as before. */
+  keeps(limit: number, most: number): boolean {
+    const isSame = Math.abs(limit - this.limit) <= this.tolerance
+    if (isSame) this.most = most
+    return isSame
+  }
+
   /** Past use stays. */
   limitTo(limit: number, most: number): void {
     this.left += limit - this.limit

@@ -99,7 +99,7 @@ export class EscrowTicket<Reason extends string = EscrowReason> implements Omit<
     this.guarantee = guarantee
     this.retryAfterMs = retryMs
     this.resetAtMs = resetAtMs
-    this.resetAfterMs = resetAtMs - nowMs
+    this.resetAfterMs = Math.max(0, resetAtMs - nowMs)
   }
 
   /** The escrow that made this decision. */

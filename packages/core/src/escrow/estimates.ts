@@ -97,7 +97,8 @@ export class Estimates {
   /** A request of the tenant for `cost` was `actual`. A cost of 0 did not run, and is not learnt from. */
   settle(tenant: string, cost: number, actual: number): void {
     if (actual <= 0) return
-    const part = actual / cost
+    // A larger one would be reserved as this, and be remembered for long.
+    const part = Math.min(MOST, actual / cost)
     const estimate = this.#tenants.get(tenant)
     if (estimate !== undefined) {
       estimate.settle(part)

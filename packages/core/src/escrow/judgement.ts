@@ -70,9 +70,9 @@ export class Judgement implements Debtor {
   /**
    * Judges `cost`; no tenant becomes active by it. Leaves guarantees on the way up unchanged, or for a newcomer as they
    * will be. `isAlone`: no other tenant is active. O(depth) within an active tenant's guarantee, otherwise O(depth·log
-   * n).
+   * n). Of it, `asked` is a call's, and the rest a debt.
    */
-  decide(tenant: Tenant, cost: number, budget: Budget, isAlone: boolean): void {
+  decide(tenant: Tenant, cost: number, asked: number, budget: Budget, isAlone: boolean): void {
     this.#tenant = tenant
     this.cost = cost
     this.isLent = false
@@ -100,7 +100,6 @@ export class Judgement implements Debtor {
       this.#allow('borrows', worth(this.#most(room) - cost, budget))
       return
     }
-    const asked = cost - tenant.debt
     this.verdict =
       fits || budget.covers(left, asked) ? 'over-share' : budget.covers(budget.most, asked) ? 'exhausted' : 'never'
     // A tenant that waits for a cost within its guarantee releases its claim; a newcomer does not wait.

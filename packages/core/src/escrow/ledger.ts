@@ -192,7 +192,7 @@ export class Ledger {
   limitTo(limit: number, most: number = limit): number {
     const budget = this.#budget
     // The same limit is no event: levels stay, and so do the promises based on them.
-    if (Math.abs(limit - budget.limit) <= budget.tolerance) return 0
+    if (budget.keeps(limit, most)) return 0
     const { isWhole } = budget
     budget.limitTo(limit, most)
     this.#root.guarantee = budget.guaranteed
@@ -236,7 +236,7 @@ export class Ledger {
       this.#stranger = { name, weight }
     }
     // It pays its debt first.
-    this.#decide(tenant, cost + tenant.debt)
+    this.#decide(tenant, cost + tenant.debt, cost)
     if (this.judged.exceeds && this.judged.verdict === 'over-share') borrowFromLenders(this.judged, this.#budget)
     return this.judged.verdict
   }
@@ -407,8 +407,8 @@ export class Ledger {
     tenant.returnMs = 0
   }
 
-  #decide(tenant: Tenant, cost: number): void {
-    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+  #decide(tenant: Tenant, cost: number, asked: number = cost): void {
+    this.judged.decide(tenant, cost, asked, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
   }
 
   /** Recomputes the level of a group: the highest at which all claims in it fit into its room. */

@@ -308,6 +308,20 @@ describe('costs that are known afterwards', () => {
     expect(escrow.snapshot().used).toBe(before + 550)
   })
 
+  it.each([
+    ['a millionth of it', 1, 1_000_000],
+    ['next to nothing', Number.MIN_VALUE, 1],
+  ])('are soon learned anew after a call that was asked for as %s', (_, cost, actual) => {
+    const escrow = new WeightedFairEscrow({ limit: 1e9, windowMs: WINDOW_MS, clock: manualClock() })
+    const settle = (asked: number, costs: number): void => void escrow.settle(escrow.check('a', asked), costs)
+    for (let at = 0; at < 10; at++) settle(1, 1)
+    settle(cost, actual)
+    for (let at = 0; at < 60; at++) settle(1, 1)
+    const { used } = escrow.snapshot()
+    expect(escrow.check('a', 1).allowed).toBe(true)
+    expect(escrow.snapshot().used).toBe(used + 1)
+  })
+
   it('are not learned from what did not run, or while it is known of few', () => {
     const clock = manualClock()
     const escrow = new WeightedFairEscrow({ limit: 100_000, windowMs: WINDOW_MS, clock })
@@ -334,6 +348,14 @@ describe('costs that are known afterwards', () => {
     expect(['a', 'b', 'c', 'd', 'e'].map(reservedFor)).toEqual([400, 400, 100, 100, 100])
     for (let at = 0; at < 20; at++) escrow.settle(escrow.check('a', 400), 200)
     expect(['a', 'b', 'c', 'd', 'e'].map(reservedFor)).toEqual([200, 400, 400, 100, 100])
+  })
+
+  it.each([997, 998, 999, 1_000.5])('leave a debt, however large, that makes no call of %d impossible', (cost) => {
+    const escrow = new WeightedFairEscrow({ limit: cost, windowMs: WINDOW_MS, clock: manualClock() })
+    const calls = [1, 2, 3, 4].map((part) => escrow.check('a', part))
+    for (const call of calls) escrow.settle(call, Number.MAX_SAFE_INTEGER)
+    expect(escrow.check('a', cost)).toMatchObject({ allowed: false, reason: 'exhausted' })
+    expect(escrow.check('a', cost * 1.01).reason).toBe('never')
   })
 
   it('tell those that are refused when something will come back', () => {

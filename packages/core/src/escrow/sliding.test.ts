@@ -40,6 +40,18 @@ describe('a window that slides', () => {
     expect(drain(escrow, 'a')).toBe(1000)
   })
 
+  it('knows which calls can never be admitted by the limit of now, also while nothing is left', () => {
+    const { escrow, clock } = escrowOf()
+    clock.advance(900)
+    drain(escrow, 'a')
+    clock.advance(100)
+    const reasons = [500, 900, 700].map((limit) => {
+      escrow.setLimit(limit)
+      return escrow.check('a', 800).reason
+    })
+    expect(reasons).toEqual(['never', 'exhausted', 'never'])
+  })
+
   it('tells when enough will be free again, and it is', () => {
     const { escrow, clock } = escrowOf()
     for (let i = 0; i < 10; i++) {

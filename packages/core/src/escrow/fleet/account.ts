@@ -50,7 +50,7 @@ interface AccountListener {
 
 /**
  * Largest relative difference between the rates of the store's clock and ours: the window may end earlier or later by
- * this part of it.
+ * this part of what was left of it at the last answer.
  */
 const CLOCK_RATE = 0.001
 
@@ -112,6 +112,8 @@ export class PoolAccount {
   #granted = 0
   /** Whether the present window was begun with credit that was drawn ahead, and without an answer yet. */
   #isBegunAhead = false
+  /** The window's end by the store's answers: the latest that they gave. */
+  #endMs: number = Number.NEGATIVE_INFINITY
   /** Latest end of this window, on this process's clock. */
   #overByMs: number = Number.POSITIVE_INFINITY
   /** Until this time the window before may not have ended; `#spare` is its remaining credit. */
@@ -217,8 +219,9 @@ export class PoolAccount {
       this.ahead = 0
       this.#isBegunAhead = true
       this.#mark = { ...this.#mark, total: this.#mark.ahead, ahead: 0 }
-      // The latest of the ends that the answers gave: a stall or a clock's rate must not add up over many windows.
-      this.#begin(endsMs + windowMs * CLOCK_RATE)
+      // A stall or a clock's rate must not add up over many windows.
+      this.#begin(this.#endMs)
+      this.#endMs = endsMs + windowMs
       this.usableUntilMs = endsMs + windowMs * (1 - CLOCK_RATE)
     }
     if (nowMs >= this.#opensMs) this.#opensMs = Number.NEGATIVE_INFINITY
@@ -251,6 +254,7 @@ export class PoolAccount {
     this.ahead = 0
     this.#opensMs = Number.NEGATIVE_INFINITY
     this.#begin(this.#startMs + windows * windowMs)
+    this.#endMs = this.#startMs + windowMs
     this.usableUntilMs += windows * windowMs * (1 - CLOCK_RATE)
     this.#overByMs += windows * windowMs * (1 + CLOCK_RATE)
   }
@@ -371,21 +375,24 @@ export class PoolAccount {
     if (win !== this.win) {
       this.#partBefore = win === this.win + 1 ? this.#part : 0
       this.win = win
-      this.usableUntilMs = Number.NEGATIVE_INFINITY
+      this.usableUntilMs = this.#endMs = Number.NEGATIVE_INFINITY
       this.#overByMs = Number.POSITIVE_INFINITY
       this.#begin(endMs - windowMs)
     } else if (this.#isBegunAhead) this.#partBefore = this.#part
     this.#isBegunAhead = false
     this.#opensMs = Number.NEGATIVE_INFINITY
     this.isLent = false
-    if (this.isDoubted) this.usableUntilMs = Number.NEGATIVE_INFINITY
+    if (this.isDoubted) this.usableUntilMs = this.#endMs = Number.NEGATIVE_INFINITY
     this.isDoubted = false
     this.#part = part
     this.#mark = mark
     this.#granted = call.win === win ? call.holds : call.win === win - 1 ? said : 0
     this.ahead = drawn
-    this.usableUntilMs = Math.max(this.usableUntilMs, endMs - windowMs * CLOCK_RATE)
-    this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + windowMs * CLOCK_RATE)
+    this.#endMs = Math.max(this.#endMs, endMs)
+    // In a tree, pools begin a window one after the other.
+    const marginMs = CLOCK_RATE * (this.#settings.tree === undefined ? leftMs : windowMs)
+    this.usableUntilMs = Math.max(this.usableUntilMs, endMs - marginMs)
+    this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + marginMs)
     if (nowMs >= this.usableUntilMs) {
       // The rest of the window is too short to be of use.
       const everybody = { tenant: '', weight: 0, share: 0, need: 0 }

@@ -163,7 +163,7 @@ export class Credit {
 
   /** Measures the rate from now on; `used` is the amount spent in the window so far. */
   look(used: number, nowMs: number): void {
-    this.#before = { spent: used - this.#seen, ms: nowMs - this.#sinceMs }
+    this.#before = { spent: Math.max(0, used - this.#seen), ms: nowMs - this.#sinceMs }
     this.#seen = used
     this.#sinceMs = nowMs
   }
@@ -195,9 +195,12 @@ export class Credit {
     return Math.max(quantum, mean, this.#spentIn(ms, nowMs)) + wanted
   }
 
-  /** The rate is measured over at least a round trip: checks that waited for an answer spend it in one moment. */
+  /**
+   * The rate is measured over at least a round trip: checks that waited for an answer spend it in one moment. Refunds of
+   * more than that are no rate.
+   */
   #spentIn(ms: number, nowMs: number): number {
-    const spent = this.used - this.#seen
+    const spent = Math.max(0, this.used - this.#seen)
     const sinceMs = Math.max(0, nowMs - this.#sinceMs)
     const { roundTripMs } = this.#account
     if (sinceMs >= roundTripMs) return (spent / Math.max(1, sinceMs)) * ms

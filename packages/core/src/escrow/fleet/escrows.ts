@@ -48,7 +48,7 @@ class DrawingEscrow {
     this.#places = settings.tree?.plant(settings.groupOf)
     const taken = new Set<string>()
     for (const [group, path] of this.#places?.paths ?? []) {
-      let name = path.map(encodeURIComponent).join('/')
+      let name = path.map((part) => encodeURIComponent(part.replace(/\p{Surrogate}/gu, '\ufffd'))).join('/')
       while (taken.has(name)) name += "'"
       taken.add(name)
       this.#names.set(group, name)
@@ -103,8 +103,12 @@ class DrawingEscrow {
     return ticket.member?.settle(ticket, actualCost) ?? NOTHING_SETTLED
   }
 
-  /** Reports the cost so far, before settlement: charged as far as the credit of this member reaches. Makes no call. */
+  /**
+   * Reports the cost so far, before settlement: charged as far as the credit of this member reaches. Makes no call.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   */
   charge(decision: LeasedDecision, costSoFar: number): void {
+    requireNumber('costSoFar', costSoFar, 0, Number.MAX_SAFE_INTEGER)
     const ticket = ticketOf(LeasedTicket, this, decision)
     ticket.member?.charge(ticket, costSoFar)
   }
@@ -258,8 +262,8 @@ function groupName(path: string): string {
  * - Calls to the store: about `limit / quantum` per window for the whole fleet, and a few per process.
  * - Credit that is unused for a tenth of a window is returned, by a timer, the only one.
  *
- * A tenant that is active in several processes has its weight in each of them. That is fair as long as tenants are
- * spread alike, as by a load balancer; otherwise, {@link FederatedFairEscrow} divides the weight by demand.
+ * A tenant that is active in several processes counts once: its weight and its use are divided between them by its
+ * demand in each.
  *
  * @see S. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995, for quanta
  */
@@ -309,7 +313,7 @@ export class RegionFairPool {
 }
 
 export interface FederatedEscrowOptions extends DrawingOptions {
-  /** This region's name in the pool; one escrow for each. */
+  /** This region's name in the pool. It may have any number of processes. */
   region: string
   pool: RegionFairPool
 }
@@ -318,9 +322,8 @@ export interface FederatedEscrowOptions extends DrawingOptions {
  * Weighted fair escrow across regions: each tenant's global total, over all regions in which it is active, equals its
  * share under one flat escrow over the whole budget, up to a few quanta per region.
  *
- * `weightOf` returns a tenant's whole weight, the same in every region: the pool divides it by the tenant's demand in
- * each. Draws from the pool in quanta, as {@link LeasedFairEscrow} does; with a pool in this process, `check` answers
- * synchronously.
+ * `weightOf` returns a tenant's whole weight, the same in every region. It is {@link LeasedFairEscrow} with the words of
+ * regions; with a pool in this process, `check` answers synchronously.
  *
  * @see A. Parekh, R. Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1993, for why
  *   the sum of active weights in each region makes a tree of shares flat

@@ -194,6 +194,23 @@ describe('a leased escrow', () => {
     expect(answers.filter((answer) => answer?.allowed)).toHaveLength(4 - world.calls)
   })
 
+  it('counts a lease beyond the guarantee from the use that its call stated', async () => {
+    const { store, check, answers } = held({ limit: 1_000, quantum: 20 })
+    check('seldom', 1)
+    await store.last.answer({ grant: 20, held: 980 })
+    check('often', 490)
+    await store.last.answer({ grant: 480, held: 500 })
+    // Of 500, 10 are left to it, and 9 of credit.
+    check('often', 10)
+    check('often', 9)
+    await store.last.answer({ grant: 20, held: 480, room: 50 })
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true, true])
+    const before = store.calls.length
+    check('often', 5)
+    expect(store.calls.length - before).toBe(1)
+    expect(answers[4]).toBeUndefined()
+  })
+
   it.each([
     { roundTripMs: 30, quantum: 10, waitMs: 300 },
     { roundTripMs: 90, quantum: 10, waitMs: 2_000 },
@@ -375,7 +392,7 @@ describe('costs that are known afterwards', () => {
 })
 
 describe('the end of a window', () => {
-  it('comes when as much has passed since the call was sent as was left, less a thousandth', async () => {
+  it('comes when as much has passed since the call was sent as was left, less a thousandth of that', async () => {
     const { store, check, answers, world } = held({ storeTimeoutMs: 500 })
     world.advance(300)
     check('a', 1)
@@ -385,7 +402,7 @@ describe('the end of a window', () => {
     world.stall(100)
     await store.last.answer()
     expect(answers[0]).toMatchObject({ allowed: true, resetAtMs: 900 })
-    world.stall(398.9)
+    world.stall(399.3)
     check('a', 1)
     expect(answers[1]?.allowed).toBe(true)
     world.stall(0.2)
@@ -451,14 +468,32 @@ describe('the end of a window', () => {
     expect(answers[3]?.allowed).toBe(true)
   })
 
-  it('is not worth a lease when it is less than a thousandth away', () => {
-    const { check, escrow, world } = direct({ windowMs: 10_000 })
-    world.advance(9_995)
-    for (let at = 0; at < 3; at++)
-      expect(check('a', 1)).toMatchObject({ allowed: false, reason: 'exhausted', retryAfterMs: 5 })
-    expect(escrow.snapshot()).toMatchObject({ open: false, storeCalls: 1 })
-    world.advance(5)
-    expect(check('a', 1)).toMatchObject({ allowed: true, resetAtMs: 20_000 })
+  it.each([
+    ['a minute', 60_000],
+    ['a day', 86_400_000],
+  ])('refuses nobody in a fleet that asks for little, in windows of %s', async (_, windowMs) => {
+    const world = new World()
+    const store = farStore(new MemoryPoolStore({ clock: world.clock }), 10, world.after)
+    const escrow = new LeasedFairEscrow({ ...SHARED, windowMs, store, clock: world.clock, after: world.after })
+    const wait = async (ms: number): Promise<void> => {
+      for (const untilMs = world.clock() + ms; world.clock() < untilMs; ) {
+        world.advance(Math.min(untilMs, world.nextMs) - world.clock())
+        await settled()
+      }
+    }
+    await wait(0.9 * windowMs)
+    const answers: boolean[] = []
+    const ask = async (): Promise<void> => void answers.push((await escrow.check('a', 1)).allowed)
+    void ask()
+    await wait(0.098 * windowMs)
+    // Until a hundredth of the next window is over.
+    for (let at = 0; at < 120; at++) {
+      void ask()
+      await wait(windowMs / 10_000)
+    }
+    expect(escrow.snapshot().win).toBe(1)
+    expect(answers).toEqual(answers.map(() => true))
+    expect(answers).toHaveLength(121)
   })
 
   it('begins another one where the clock of the store was put back', async () => {
@@ -1118,7 +1153,57 @@ describe('another limit while it runs', () => {
   })
 })
 
+describe('names with brackets', () => {
+  it.each(['(others)', '(group g)', '((', '(a'])('are names like any other, %s', (name) => {
+    const { check, escrow } = direct()
+    for (let at = 0; at < 10; at++) escrow.settle(check(name, 10), 2)
+    // Its costs are learned.
+    const { used } = escrow.snapshot()
+    expect(check(name, 10)).toMatchObject({ allowed: true, tenant: name })
+    expect(escrow.snapshot().used).toBeLessThan(used + 5)
+  })
+})
+
+describe('refunds', () => {
+  it('of more than was spent of late return no more credit than there is', async () => {
+    const { check, answers, store, escrow, world } = held()
+    check('a', 300)
+    world.advance(5)
+    await store.last.answer({ grant: 400, held: 600 })
+    check('b', 150)
+    world.advance(5)
+    await store.last.answer({ grant: 100, held: 500 })
+    world.advance(10)
+    await escrow.settle(answers[0]!, 0)
+    // More than its guarantee.
+    check('b', 600)
+    expect(store.calls).toHaveLength(3)
+    expect(escrow.snapshot()).toMatchObject({ used: 150, granted: 150 })
+  })
+
+  it('are told no time before now as that of the window to come', async () => {
+    const { check, answers, store, world } = held({ storeTimeoutMs: 500 })
+    check('a', 1)
+    world.stall(300)
+    store.last.execute()
+    await store.last.answer({ leftMs: 600 })
+    check('a', 200)
+    await store.last.answer({ leftMs: 690 })
+    world.stall(650)
+    check('a', 1)
+    expect(answers[2]).toMatchObject({ allowed: true, resetAfterMs: 0 })
+  })
+})
+
 describe('bad input', () => {
+  it('as a cost so far is refused by name, and charges nothing', () => {
+    const { check, escrow } = direct()
+    const decision = check('a', 10)
+    for (const bad of [Number.NaN, Number.POSITIVE_INFINITY, 1e308, -1, '5', undefined])
+      expect(() => escrow.charge(decision, bad as number)).toThrow(/^costSoFar must be/)
+    expect(escrow.snapshot().used).toBe(10)
+  })
+
   it('is refused by name when the escrow is made', () => {
     const { store } = direct()
     const good = { ...SHARED, store }

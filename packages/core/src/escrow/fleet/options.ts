@@ -109,6 +109,11 @@ export class LeasedTicket extends EscrowTicket<LeasedReason> {
   get payer(): string {
     return this.#payer
   }
+
+  /** A group of the tenant pays, because the group's own pool was away. Tenants' names are in two brackets. */
+  get isOfGroup(): boolean {
+    return this.#payer.startsWith('(') && !this.#payer.startsWith('((')
+  }
 }
 
 /** Options of every escrow that draws from a pool. */

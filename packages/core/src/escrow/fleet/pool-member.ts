@@ -16,7 +16,7 @@ import {
   type MemberRequest,
 } from './options.js'
 import { Reports } from './reports.js'
-import { fuzzOf, OTHERS, type PoolTerms, type Stake, type StoreFailure, tellOf } from './store.js'
+import { fuzzOf, OTHERS, type PoolTerms, type StoreFailure, tellOf } from './store.js'
 import { Pulse, watched } from './timing.js'
 
 /** Idle credit of at least this part of a quantum is returned. */
@@ -74,7 +74,7 @@ export class PoolMember {
     this.terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#reports = new Reports(maxTenants)
+    this.#reports = new Reports(maxTenants, (name) => this.#ledger.stakeOf(name === OTHERS ? '' : name))
     this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
     this.#account = new PoolAccount(this.#settings, {
       began: (startMs) => {
@@ -83,15 +83,16 @@ export class PoolMember {
         this.groups.begin(this.#account.win)
         this.#credit.begin(startMs)
       },
-      answered: ({ tenants, win, need }, answer) => {
-        const { shares, used, grant, room, win: winNow } = answer
+      answered: (call, answer) => {
+        const { need, win } = call
+        const { shares, used, grant, room } = answer
+        const tenants = call.tenants.map((report) => (win === answer.win ? report : { ...report, used: 0 }))
         // Without room, a part of it comes from the claims of others here, which it is for.
         this.#reports.learn(tenants, shares, room > 0 ? grant : Math.min(need, grant))
         if (shares[0]! > 0) this.groups.hear(tenants[0]!, answer)
         // A tenant's use elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
-          if (shares[at]! > 0)
-            this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
+          if (shares[at]! > 0) this.#ledger.countElsewhere(report.tenant, used[at]! - report.used)
         this.#credit.fit()
         const nowMs = this.#clock()
         this.#credit.look(this.#credit.used, nowMs)
@@ -145,15 +146,16 @@ export class PoolMember {
   /** An excess is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#credit.now()
-    const [{ win }, { place: slot, payer: tenant }] = [this.#account, ticket]
+    const [{ win }, { place: slot, payer: tenant, isOfGroup }] = [this.#account, ticket]
     // Calls that may throw come first: afterwards the ticket is used up.
     const weight = weightFrom(this.#settings.weightOf, tenant)
     let [rest, draws] = [actualCost - ticket.reserved, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
-    // A group's spending for one of its own tenants is no evidence about the group's costs.
-    if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
-    const owe = (): Settled => this.#ledger.oweLate(tenant, weight, rest)
+    // A group's spending for one of its own tenants is no evidence about the group's costs, nor a debt of the group.
+    if (!isOfGroup) this.#estimates?.settle(tenant, ticket.cost, actualCost)
+    const owe = (): Settled =>
+      isOfGroup ? { settled: true, unpaid: rest } : this.#ledger.oweLate(tenant, weight, rest)
     if (when === 'late' || !this.#credit.isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
@@ -438,13 +440,11 @@ export class PoolMember {
     const nowMs = this.#credit.now()
     const name = tenant === undefined ? undefined : this.#credit.nameOf(tenant)
     const all = { weight: this.#ledger.weight, used: this.#credit.used }
-    const stakeOf = (of: string): Stake => this.#ledger.stakeOf(of === OTHERS ? '' : of)
     // Usually, it is the first call of the next window, in which no tenant has been named.
     const isOver = !this.#credit.isOpen(nowMs)
     if (isOver) this.#reports.nameAnew()
     const [elapsed, idle] = isOver ? [1, 0] : [this.#credit.elapsed(nowMs), Math.max(0, this.#credit.unspent - back)]
-    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, stakeOf, elapsed)
-    const ahead = this.#credit.wantsAhead(this.terms.quantum, nowMs)
-    return { need, back, ahead, spent: all.used + kept, ...report }
+    const { kept, ...report } = this.#reports.report(name, this.#account.members, all, idle, elapsed)
+    return { need, back, ahead: this.#credit.wantsAhead(this.terms.quantum, nowMs), spent: all.used + kept, ...report }
   }
 }

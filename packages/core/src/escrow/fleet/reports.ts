@@ -109,6 +109,7 @@ export class Reports {
   #tenants: Map<string, Known> = new Map()
   /** Those that asked in the last window, and not yet in this one. */
   #before: Map<string, Known> = new Map()
+  readonly #stakeOf: StakeOf
   /**
    * The tenants to name: those that were refused, and those that have spent. Those that have waited longest come first.
    */
@@ -119,9 +120,10 @@ export class Reports {
   #toldUsed = 0
   #kept = 0
 
-  constructor(maxTenants: number) {
+  constructor(maxTenants: number, stakeOf: StakeOf) {
     // One more represents all tenants beyond the limit.
     this.#most = maxTenants + 1
+    this.#stakeOf = stakeOf
   }
 
   /**
@@ -174,21 +176,14 @@ export class Reports {
    * The report of all tenants, with the sum `all` and the unspent credit `idle`, when the part `elapsed` of the window
    * has passed: up to the number of names allowed in a pool of `members` members, first the one that asks.
    */
-  report(
-    asker: string | undefined,
-    members: number,
-    all: Stake,
-    idle: number,
-    stakeOf: StakeOf,
-    elapsed: number,
-  ): Report {
+  report(asker: string | undefined, members: number, all: Stake, idle: number, elapsed: number): Report {
     const most = mostReported(members)
     const tenants: TenantReport[] = []
     const keeping: string[] = []
     const name = (tenant: string): void => {
       const known = this.#tenants.get(tenant)
       if (known === undefined) return
-      const stake = stakeOf(tenant)
+      const stake = this.#stakeOf(tenant)
       this.#toldWeight += stake.weight - (known.told?.weight ?? 0)
       this.#toldUsed += stake.used - (known.told?.used ?? 0)
       known.told = stake
@@ -230,14 +225,17 @@ export class Reports {
     }
   }
 
-  /** Applies the pool's answer to a report, and its grant to the first tenant of it. */
+  /**
+   * Applies the pool's answer to a report, and its grant to the first tenant of it. Its spending since the report is a
+   * part of the grant: the pool does not know of that yet.
+   */
   learn(tenants: readonly TenantReport[], shares: readonly number[], grant: number): void {
-    for (const [at, { tenant }] of tenants.entries()) {
+    for (const [at, { tenant, used }] of tenants.entries()) {
       const known = this.#tenants.get(tenant)
       const share = shares[at]
       if (known === undefined) continue
       if (share !== undefined && share > 0) known.share = share
-      if (at === 0 && grant > 0) known.granted = grant
+      if (at === 0 && grant > 0) known.granted = Math.max(0, grant - Math.max(0, this.#stakeOf(tenant).used - used))
     }
   }
 

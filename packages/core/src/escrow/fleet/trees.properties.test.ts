@@ -7,7 +7,7 @@ import { groupings, treeOf } from '../fixtures/trace.js'
 import { hierarchy } from '../hierarchy.js'
 import { LeasedFairEscrow } from './escrows.js'
 import { settled } from './fixtures/stores.js'
-import type { LeasedDecision } from './options.js'
+import type { LeasedDecision, LeasedTicket } from './options.js'
 import type { PoolStore } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
@@ -61,8 +61,8 @@ describe('a fleet of trees', () => {
             ...{ clock: () => skewMs + rate * world.clock(), after: world.after },
           })
           /** The window, of the store, in which a decision was made. */
-          const winOf = ({ resetAtMs, resetAfterMs }: LeasedDecision): number =>
-            Math.floor((resetAtMs - resetAfterMs - skewMs) / rate / WINDOW_MS)
+          const winOf = (decision: LeasedDecision): number =>
+            Math.floor(((decision as LeasedTicket).atMs - skewMs) / rate / WINDOW_MS)
           return { escrow, winOf }
         }
         const escrows = Array.from({ length: fleet.processes }, start)

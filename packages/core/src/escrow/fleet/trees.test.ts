@@ -105,6 +105,18 @@ describe('a fleet with a tree', () => {
     expect(world.clock()).toBe(0)
   })
 
+  it('has a pool for each group, whatever its name', () => {
+    const names = ['a/b', 'a', '\ud800', '\ud801', '(others)', '__proto__', '😀', ' ']
+    const tree = hierarchy({
+      name: 'all',
+      children: names.map((name, at) => ({ name, weight: 1, children: [{ name: `t${at}` }] })),
+    })
+    const { process, calls } = rig({ tree })
+    const escrow = process()
+    for (const at of names.keys()) expect(check(escrow, `t${at}`).allowed).toBe(true)
+    expect(new Set(calls.map(({ call }) => call.pool.name)).size).toBe(names.length + 1)
+  })
+
   it('refuses tenants without a place, and does not ask the store', () => {
     const { process, calls } = rig()
     const escrow = process()
@@ -249,6 +261,21 @@ describe('a fleet with a tree', () => {
     expect(acme + globex).toBeLessThanOrEqual(1_000)
     expect(Math.abs(acme - 750), `acme ${acme}`).toBeLessThanOrEqual(30)
     expect(Math.abs(globex - 250), `globex ${globex}`).toBeLessThanOrEqual(30)
+  })
+
+  it('lets no group owe what one of its tenants cost while the store was away', () => {
+    const { world, process, state } = rig({ onStoreError: 'last-share' })
+    const escrow = process()
+    for (; world.clock() < 1_990; world.advance(5)) check(escrow, 'acme/web')
+    state.isAway = true
+    world.advance(1_050)
+    const decision = check(escrow, 'acme/web')
+    expect(decision).toMatchObject({ allowed: true, reason: 'store-error', tenant: 'acme/web' })
+    expect(escrow.settle(decision, Number.MAX_SAFE_INTEGER)).toMatchObject({ settled: true })
+    state.isAway = false
+    for (; world.clock() < 4_500; world.advance(5)) check(escrow, 'solo')
+    for (const cost of [100, 50, 50]) expect(check(escrow, 'ops/1', cost).allowed).toBe(true)
+    expect(escrow.snapshot().used).toBeLessThanOrEqual(1_000)
   })
 
   it('counts a group by another weight as soon as it is told', () => {
