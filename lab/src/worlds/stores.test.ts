@@ -98,6 +98,31 @@ it('a process alone before a pool of slow requests protects the flows that ask f
   expect(mean(1)).toBeLessThan(0.6)
 })
 
+it('a process alone before a pool at ordinary loads serves most of what is served without control', () => {
+  const parts = byWidth([5], [5, 10, 20]).flatMap((workers) =>
+    [0.7, 0.9].flatMap((load) =>
+      SEEDS.map((seed) => {
+        const resource = {
+          kind: 'pool',
+          workers,
+          meanSeconds: 0.1,
+          line: 0,
+          patience: 1,
+          late: 0,
+          changes: [],
+        } as const
+        const world = { ...worldOf(10 * workers, 1, load, false, 240, seed), resource }
+        const [rule, none] = ['fair-clock', 'none'].map((name) =>
+          sum(simulate(world, RULES.get(name)!).known.served.slice(6)),
+        )
+        return rule! / none!
+      }),
+    ),
+  )
+  expect(Math.min(...parts)).toBeGreaterThan(0.85)
+  expect(sum(parts) / parts.length).toBeGreaterThan(0.9)
+})
+
 const PAUSES: [number, number][] = [
   [0.1, 2],
   [0.3, 3],

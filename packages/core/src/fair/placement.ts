@@ -21,6 +21,7 @@ export class FlowKey implements Words {
   window = 0
   look = 0
   isDry = false
+  running = 0
   /** @internal The generation in which it was found among the known flows; 0: none. */
   generation = 0
   /** @internal Number of rotations at its hashing; -1 before that. */

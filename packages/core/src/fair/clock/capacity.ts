@@ -29,7 +29,7 @@ const MOST_SPACING = 8
 /** Rate of each process's growth while little fails, so that those that serve little catch up. */
 const GROWTH_PER_SECOND = 0.003
 /** Without a proof at full admission the rate falls to no less than this part of what the last one showed. */
-export const MOST_WAY = 0.8
+const MOST_WAY = 0.8
 /** This part of the delivered rate is served again, regardless of failures. */
 export const LEAST_DELIVERED = 0.95
 /** Failures are compensated until this many times as much is admitted: more would hardly serve more. */

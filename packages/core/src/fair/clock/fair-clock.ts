@@ -1,5 +1,6 @@
-import { Delivery, LEAST_DELIVERED, MOST_TRIED, MOST_WAY, TELLING_SECONDS, Traffic } from './capacity.js'
-import { DeliverySlope, Looks, NO_WINDOW, SoleUser } from './proof.js'
+import { Delivery, LEAST_DELIVERED, MOST_TRIED, TELLING_SECONDS, Traffic } from './capacity.js'
+import { DeliverySlope, Looks, NO_WINDOW } from './proof.js'
+import { SoleUser } from './sole-user.js'
 import type { Admission, ClockJudgement } from './state.js'
 import { CHANCE, LATELY_REQUESTS, LEAST_DEPTH, LEAST_SERVED, RATE_REQUESTS, TOLERATED } from './state.js'
 import { CapacityReserve, FIRST_CREDIT, FULL, VirtualClock } from './virtual-clock.js'
@@ -35,6 +36,8 @@ export class FairClock {
   meanCost = 1
   /** Share of failures with another reason than a shortage, as shown by looks. */
   usual = 0
+  /** Number of admitted requests that have not ended. */
+  running = 0
   /** Delay until followers learn of it, in seconds: their admissions until then need reserve. */
   lag = 0
   readonly looks: Looks = new Looks()
@@ -193,6 +196,7 @@ export class FairClock {
     }
     admission.look = this.looks.admit(cost)
     admission.isDry = this.#soleUser.admit(this.now, cost, this.meanCost, this.#traffic.servedPerSecond)
+    admission.running = this.running++
   }
 
   /** A request has cost `due` more than its charge, or less. */
@@ -269,15 +273,6 @@ export class FairClock {
     return tried || this.reserve.owed >= this.reserve.full
   }
 
-  /**
-   * A sole user makes no concession, because no other process would use it, unless far less is served than before at
-   * any rate of admission.
-   */
-  get #keepsAll(): boolean {
-    const isLess = this.#unmet && this.#traffic.servedPerSecond < MOST_WAY * this.deliverable
-    return this.#soleUser.isSole && !isLess
-  }
-
   /** The unexplained share of failures. */
   protected get beyond(): number {
     return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual)
@@ -289,7 +284,7 @@ export class FairClock {
     this.#traffic.serves(served)
     if (admission.window !== NO_WINDOW) this.slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost, this.now - admission.at, expected)
-    if (!this.#isLate) this.#soleUser.report(admission.isDry, failed)
+    if (!this.#isLate) this.#soleUser.report(admission, failed)
     if (!this.#alarmed || this.looks.looking || this.following) return
     const delivered = this.slope.delivered(this.usual, this.meanCost)
     const lately = Math.min(this.#traffic.servedPerSecond, this.delivery.sincePerSecond(this.now))
@@ -308,7 +303,7 @@ export class FairClock {
   /** Refusing was shown to be free, down to the rate delivered now, or `before` less was admitted. */
   #shown(delivered: number, before: number, full: boolean): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.delivery.shows(delivered, full, before, this.now, this.#keepsAll)
+    this.delivery.shows(delivered, full, before, this.now, this.#soleUser.isSole)
     this.#wasUnmet = false
     this.slope.clear()
     this.engage()
@@ -391,7 +386,7 @@ export class FairClock {
       this.#conclude()
       const beyond = this.beyond
       const isOver = !this.open && beyond > 0
-      if (isOver && !this.alone) this.delivery.giveWay(beyond, this.#keepsAll)
+      if (isOver && !this.alone) this.delivery.giveWay(beyond, this.#soleUser.isSole)
       if (this.#testing) this.#endTest()
       else if (
         !this.open &&

@@ -134,6 +134,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void {
     const clock = this.clock
     this.advance(nowMs)
+    clock.running--
     this.#settle(key, cost)
     if (outcome !== 'failure') this.known.add(key)
     const isDear = cost > DEAR * clock.meanCost
@@ -150,6 +151,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
 
   withdraw(key: FlowKey, nowMs: number): void {
     this.advance(nowMs)
+    this.clock.running--
     this.clock.withdrawn(key.charged)
     this.#giveBack(key, key.charged)
   }

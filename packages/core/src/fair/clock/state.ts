@@ -33,6 +33,8 @@ export interface Admission {
   look: number
   /** The modelled bucket of a sole user was empty. */
   isDry: boolean
+  /** Number of requests that were running. */
+  running: number
 }
 
 // Thresholds of evidence for all parts of the fair clock. One idea has one constant for all its uses.
@@ -55,6 +57,8 @@ export const RATE_REQUESTS = 30
 export const DELAYS = 4
 /** Outcomes, or windows of them, over which shares and delays are averaged. */
 export const OUTCOMES = 50
+/** Outcomes of a sole user. While nothing is refused, doubt after half as many in looks counts against a shortage. */
+export const MOST_OUTCOMES = 1_600
 /** Counts are whole: half an event is never certain. */
 export const GRAIN = 0.5
 /** A smaller served share is an outage. There is nothing to share, and nothing to learn. */

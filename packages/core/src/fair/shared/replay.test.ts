@@ -112,7 +112,7 @@ it.each([
   clock.advance(0)
   clock.start({ ...belief, open: false, deliverable, fill: 100 })
   for (let time = 1; time < 100; time++) {
-    for (let i = 0; i < 500; i++) clock.note({ at: 0, window: -1, look: 0, isDry: false }, 1)
+    for (let i = 0; i < 500; i++) clock.note({ at: 0, window: -1, look: 0, isDry: false, running: 0 }, 1)
     clock.advance(0.02 * time)
   }
   expect(clock.reserve.target).toBeCloseTo(target, 0)

@@ -55,7 +55,9 @@ export class Replay {
     add(sum('strained'), () => clock.strain(each))
     const steps = Math.max(1, letIn[0] / each, refused[0] / each)
     clock.advance(start + (0.25 / steps) * seconds)
-    const admission = { ...(this.#admissions.get(slot - 1) ?? { at: 0, window: -1, look: 0, isDry: false }) }
+    const admission = {
+      ...(this.#admissions.get(slot - 1) ?? { at: 0, window: -1, look: 0, isDry: false, running: 0 }),
+    }
     admission.at = start + seconds / 2
     add(letIn[0], () => {
       clock.arrives(letIn[1] / letIn[0], 1)
@@ -70,7 +72,7 @@ export class Replay {
     })
     for (const row of rows) {
       const at = Math.max(row.letIn, slot - REMEMBERED_SLOTS) * seconds
-      const known = this.#admissions.get(row.letIn) ?? { at, window: -1, look: 0, isDry: false }
+      const known = this.#admissions.get(row.letIn) ?? { at, window: -1, look: 0, isDry: false, running: 0 }
       const isNow = row.letIn >= slot
       const own = { ...known }
       const of = (): Admission => {
