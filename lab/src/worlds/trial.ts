@@ -74,14 +74,14 @@ export const GATES: readonly (readonly [ListName, last: number, readonly Bound[]
     'first',
     300,
     [
-      ['harm', 'at most', 0.007], // goal 0.01
-      ['harm95', 'at most', 0.042], // goal 0.06
+      ['harm', 'at most', 0.0065], // goal 0.01
+      ['harm95', 'at most', 0.04], // goal 0.06
       ['above20', 'at most', 0.003], // goal 0.003
       ['needless', 'at most', 0.0048], // goal 0.005
       ['recovered', 'at least', 0.99], // goal 0.99
-      ['good', 'at least', 0.92], // goal 0.92
+      ['good', 'at least', 0.919], // goal 0.92
       ['jain', 'at least', 0.971], // goal 0.97
-      ['failed', 'at most', 0.148], // goal 0.10
+      ['failed', 'at most', 0.149], // goal 0.10
     ],
   ],
   [

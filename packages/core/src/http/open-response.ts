@@ -58,6 +58,7 @@ export interface NodeResponse {
   /** Null while an earlier response of the same connection has not been sent. */
   readonly socket?: object | null
   on(event: 'close' | 'socket', listener: () => void): unknown
+  /** Tells an end that Node does not report. */
   emit(event: 'close'): boolean
 }
 

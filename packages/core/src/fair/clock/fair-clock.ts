@@ -349,7 +349,7 @@ export class FairClock {
   /** The expected rate of the resource, and its target remainder. */
   #expect(seconds: number): void {
     const { meanCost, looks } = this
-    if (!this.alone && !this.#soleUser.isSole && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
+    if (!this.alone && !this.#soleUser.hasStore && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
       this.delivery.grow(seconds, this.#traffic.refusedPerSecond)
     const perSecond = Math.max(this.delivery.tried(this.now, this.#probe, this.#traffic.delay), meanCost)
     const reserve = this.reserve
@@ -435,7 +435,11 @@ export class FairClock {
       if (this.open) this.alone = false
       // What an arbiter measures counts for all processes: there a rate that chance has raised costs failures.
       const most = this.#isLate ? deliveredBefore : Math.max(delivered, this.#traffic.servedPerSecond)
-      this.#shown(this.open ? most : delivered, deliveredBefore, this.open || this.#unmet || this.#wasUnmet)
+      this.#shown(
+        this.open ? most : delivered,
+        deliveredBefore,
+        this.open || (!this.#soleUser.hasPool && (this.#unmet || this.#wasUnmet)),
+      )
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying

@@ -66,7 +66,17 @@ export class SoleUser {
     this.#busy.report(running >= this.#places - GRAIN, failed)
   }
 
+  /** The resource behaves like a bucket that only this process drains. */
+  get hasStore(): boolean {
+    return this.#dry.isHigh
+  }
+
+  /** It behaves like a pool that only this process uses. */
+  get hasPool(): boolean {
+    return this.#busy.isHigh
+  }
+
   get isSole(): boolean {
-    return this.#dry.isHigh || this.#busy.isHigh
+    return this.hasStore || this.hasPool
   }
 }

@@ -74,7 +74,7 @@ function quietShare(stallMs: number, seed: number): number {
 }
 
 const STALLS: [stallMs: number, least: number][] = [
-  [100, 0.92],
+  [100, 0.91],
   [0, 0.99],
   [50, 0.98],
 ]
