@@ -123,6 +123,19 @@ it('a process alone before a pool at ordinary loads serves most of what is serve
   expect(sum(parts) / parts.length).toBeGreaterThan(0.9)
 })
 
+it('uses more of a pool whose workers double, long before its proof is tested', () => {
+  const changes = [{ at: 120, times: 2 }]
+  const resource = { kind: 'pool', workers: 10, meanSeconds: 0.1, line: 0, patience: 1, late: 0, changes } as const
+  const parts = [1, 2, 3, 4].map((seed) => {
+    const world = { ...worldOf(100, 1, 4, true, 400, seed), resource }
+    const [rule, none] = ['fair-clock', 'none'].map((name) =>
+      sum(simulate(world, RULES.get(name)!).known.served.slice(25)),
+    )
+    return rule! / none!
+  })
+  expect(sum(parts) / parts.length).toBeGreaterThan(0.73)
+})
+
 const PAUSES: [number, number][] = [
   [0.1, 2],
   [0.3, 3],

@@ -222,7 +222,7 @@ export interface Errand<Result> {
   giveUp(): Result
 }
 
-/** At each lease of this number the first in line draws, though others are within their guarantees: it learns its refusal. */
+/** One lease in this number is drawn for the first in line, though others are within their guarantees. */
 const TURN = 4
 
 /** Most that are tried for each answer of the store, if more draws are needed: each try costs some microseconds. */
